@@ -1,0 +1,51 @@
+# The same commands locally and in CI. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PACKAGES := operator/workloads gitops_agent supply_chain exporters kube_runtime local_cluster levelset
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test check unit format bench lock clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+venv: $(STAMP)  ## the virtual environment with everything pinned
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(STAMP)  ## a push to Git becomes running, verified, measured pods (KEEP=1 leaves it up, NO_APT=1 installs no packages)
+	$(BIN)/levelset demo $(if $(KEEP),--keep) $(if $(NO_APT),--no-apt)
+
+test: $(STAMP)  ## unit, contract and node tests; installs what they need
+	$(BIN)/levelset tools install --for tests $(if $(NO_APT),--no-apt)
+	$(BIN)/pytest -m "not bench and not kind"
+
+check: $(STAMP)  ## format, lint, types, layers, unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/unit
+
+unit: $(STAMP)  ## the unit tests alone
+	$(BIN)/pytest tests/unit
+
+format: $(STAMP)  ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)  ## measure, side by side; rewrites docs/benchmarks.md
+	$(BIN)/levelset tools install --for bench $(if $(NO_APT),--no-apt)
+	$(BIN)/pytest tests/bench -m bench -s
+
+lock: $(STAMP)  ## rewrite the lock files
+	requirements/lock.sh
+
+clean:  ## remove the virtual environment and caches of this checkout
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
