@@ -1,0 +1,99 @@
+"""Entry point of `levelset` and of the kubectl plugin of the same name.
+
+It parses, hands over to one command group and turns what went wrong into one line:
+exit code 0 for success, 1 for a failure that the line explains, 2 for wrong usage.
+Nothing of a cluster is touched by a command line that does not parse.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from kube_runtime.errors import LevelsetError
+from levelset import __version__
+from levelset.commands import GROUPS
+
+INTERRUPTED = 130
+
+
+def _global_options() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    options.add_argument("--debug", action="store_true", help="show the whole trace of a failure")
+    options.add_argument(
+        "--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, then ~/.kube/config"
+    )
+    options.add_argument(
+        "--context", metavar="NAME", help="context of the kubeconfig (default: its current one)"
+    )
+    options.add_argument("--version", action="version", version=f"levelset {__version__}")
+    return options
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="levelset",
+        description="Keeps a Kubernetes cluster level with what was declared.",
+        parents=[_global_options()],
+        allow_abbrev=False,
+    )
+    subparsers = parser.add_subparsers(
+        title="commands", dest="group", metavar="COMMAND", required=True
+    )
+    wanted = _group_of(argv)
+    for name, summary in GROUPS.items():
+        if name == wanted:
+            importlib.import_module(f"levelset.commands.{name}").add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=summary)
+    return parser
+
+
+def _group_of(argv: Sequence[str]) -> str | None:
+    """Name the command group without importing any: the first word after the global options."""
+    known, rest = _without_exit().parse_known_args(list(argv))
+    return known.group if known.group in GROUPS else next((a for a in rest if a in GROUPS), None)
+
+
+def _without_exit() -> argparse.ArgumentParser:
+    scout = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for flag in ("--kubeconfig", "--context"):
+        scout.add_argument(flag)
+    scout.add_argument("--debug", action="store_true")
+    scout.add_argument("group", nargs="?")
+    return scout
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    args = _parser(words).parse_args(words)
+    try:
+        return int(args.run(args))
+    except KeyboardInterrupt:
+        print("levelset: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # `levelset app diff | head` is no failure
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (LevelsetError, OSError) as error:
+        return _explain(error, debug=args.debug)
+
+
+def _explain(error: LevelsetError | OSError, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    text = error.diagnostics() if isinstance(error, LevelsetError) else str(error)
+    print(f"levelset: {text}", file=sys.stderr)
+    return 1
+
+
+def run() -> None:
+    """Console script: exit with `main`'s code."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()
