@@ -1,205 +1,175 @@
-"""Child processes that are started, watched and ended by their own pid.
+"""Starts long-running programs and ends them by their own pid, never by name.
 
-Every program of the local cluster runs through here: the control plane, the nodes, the git server, the
-registry, Prometheus, the controllers of the demo. A child leaves two files in its state folder: its log, and a
-record of its pid with the time the kernel started it, so that a later process can end it too and never hits a
-stranger that was given the same pid. Nothing here ends a process by its name.
+A pid alone may be reused, so a program is known by its pid and the kernel's start time of it.
+Spawned without a Python object that waits: programs outlive `levelset cluster up`, and tests
+start them outside any event loop.
 """
 
-import asyncio
-import json
+import contextlib
 import os
+import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NoReturn
 
-from local_cluster.errors import LocalClusterError
+from local_cluster.errors import MissingTool, ProgramFailed
 
 _POLL_SECONDS = 0.02
-_STAT_STATE, _STAT_START_TIME = 0, 19  # fields 3 and 22 of proc(5) stat, counted after the name
-
-
-class ChildFailedError(LocalClusterError):
-    """A program ended, or did not become ready in time; the message carries its last log lines."""
-
-    reason = "ChildFailed"
+_STATE_FIELD, _START_FIELD = 0, 19  # of /proc/<pid>/stat, counted behind the command's name
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessRecord:
-    """A process as the kernel knows it: the pid alone may belong to somebody else tomorrow."""
+class Identity:
+    """A process, beyond the reuse of its number."""
 
     pid: int
-    start_ticks: int
+    started: int
 
     @classmethod
-    def of(cls, pid: int) -> "ProcessRecord":
-        """Read the record of a live process; ProcessLookupError when there is none."""
-        stat = _stat_fields(pid)
-        if stat is None:
-            raise ProcessLookupError(pid)
-        return cls(pid=pid, start_ticks=int(stat[_STAT_START_TIME]))
-
-    @classmethod
-    def load(cls, path: Path) -> "ProcessRecord | None":
-        """Read a record written by `save`; None where there is none or it is not one."""
-        try:
-            raw = json.loads(path.read_text())
-            return cls(pid=int(raw["pid"]), start_ticks=int(raw["start_ticks"]))
-        except (OSError, ValueError, KeyError, TypeError):
+    def of(cls, pid: int) -> "Identity | None":
+        """Look a process up; None if there is none or if it is only waiting to be reaped."""
+        fields = _stat_fields(pid)
+        if fields is None or fields[_STATE_FIELD] in {"Z", "X"}:
             return None
-
-    def save(self, path: Path) -> None:
-        """Write the record so that another process can find this one again."""
-        path.write_text(json.dumps({"pid": self.pid, "start_ticks": self.start_ticks}))
+        return cls(pid, int(fields[_START_FIELD]))
 
     def is_alive(self) -> bool:
-        """Tell whether this very process still runs; a zombie does not."""
-        stat = _stat_fields(self.pid)
-        return (
-            stat is not None
-            and stat[_STAT_STATE] not in {"Z", "X"}
-            and int(stat[_STAT_START_TIME]) == self.start_ticks
-        )
+        """Tell whether this very process still runs; reaps it if it was our child."""
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, os.WNOHANG)
+        return Identity.of(self.pid) == self
 
     def send(self, number: signal.Signals) -> None:
-        """Signal the process; nothing happens when it has gone."""
+        """Send a signal if the process is still the same one."""
         if self.is_alive():
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
-            except ProcessLookupError:
-                return
-
-    async def end(self, *, timeout_seconds: float = 10.0, reap: Callable[[], object] = int) -> None:
-        """Terminate, wait until the deadline, then kill; returns when the process has gone."""
-        self.send(signal.SIGTERM)
-        if await self._gone_within(timeout_seconds, reap):
-            return
-        self.send(signal.SIGKILL)
-        if not await self._gone_within(timeout_seconds, reap):
-            raise ChildFailedError(f"process {self.pid} is still there after SIGKILL")
-
-    async def _gone_within(self, timeout_seconds: float, reap: Callable[[], object]) -> bool:
-        deadline = time.monotonic() + timeout_seconds
-        while True:
-            reap()
-            if not self.is_alive():
-                return True
-            if time.monotonic() > deadline:
-                return False
-            await asyncio.sleep(_POLL_SECONDS)
 
 
-class Child:
-    """One running program with its log and its record."""
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A started program and where its output goes."""
 
-    def __init__(
-        self, name: str, popen: "subprocess.Popen[bytes]", *, log: Path, record_path: Path
-    ):
-        self.name = name
-        self.log = log
-        self.record = ProcessRecord.of(popen.pid)
-        self._popen = popen
-        self._record_path = record_path
-        self.record.save(record_path)
+    name: str
+    identity: Identity
+    log: Path
 
     @classmethod
-    def spawn(
+    def start(
         cls,
         name: str,
         argv: Sequence[str | Path],
         *,
-        state_dir: Path,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-        net_namespace: Path | None = None,
-    ) -> Self:
-        """Start a program in a session of its own, so that Ctrl-C reaches us and not it.
+        log: Path,
+        prefix: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        dies_with_parent: bool = False,
+    ) -> "Program":
+        """Start a program in a session of its own, its output in `log`.
 
-        `net_namespace` is a path such as /run/netns/NAME; nsenter replaces itself by the program, so the pid
-        stays the program's. Log: STATE/NAME.log, appended; record: STATE/NAME.pid.
+        `prefix` is a command that replaces itself by the program, as nsenter does.
         """
-        state_dir.mkdir(parents=True, exist_ok=True)
-        log = state_dir / f"{name}.log"
-        enter = ["nsenter", f"--net={net_namespace}"] if net_namespace else []
-        command = [*enter, *map(str, argv)]
-        try:
-            with log.open("ab") as out:
-                popen = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=subprocess.STDOUT,
-                    env=None if env is None else dict(env),
-                    cwd=cwd,
-                    start_new_session=True,
-                )
-        except OSError as error:
-            raise ChildFailedError(
-                f"cannot start {name} ({command[0]}): {error.strerror}"
-            ) from error
-        return cls(name, popen, log=log, record_path=state_dir / f"{name}.pid")
+        words = [*prefix, *(_leash() if dies_with_parent else ()), *map(str, argv)]
+        pid = _spawn(words, log, {**os.environ, **(environment or {})})
+        if (identity := Identity.of(pid)) is None:
+            raise _failure(name, "ended at once", log)
+        return cls(name, identity, log)
 
-    @property
-    def pid(self) -> int:
-        """The program's own pid."""
-        return self.record.pid
-
-    @property
-    def exit_code(self) -> int | None:
-        """None while it runs; negative when a signal ended it."""
-        return self._popen.poll()
-
-    def check(self) -> None:
-        """Raise ChildFailedError with the last log lines when the program has ended."""
-        if (code := self.exit_code) is not None:
-            raise ChildFailedError(f"{self.name} ended with code {code}; {self.last_words()}")
-
-    async def wait_until(
-        self,
-        is_ready: Callable[[], Awaitable[bool]],
-        *,
-        timeout_seconds: float = 20.0,
-        poll_seconds: float = 0.05,
-    ) -> None:
-        """Poll until ready; fails at once when the program ends, and at the deadline."""
+    def wait_ready(self, is_ready: Callable[[], bool], *, timeout_seconds: float) -> None:
+        """Wait until `is_ready`; raise with the last log lines if it ends or time is up."""
         deadline = time.monotonic() + timeout_seconds
-        while not await is_ready():
-            self.check()
+        while not is_ready():
+            self.check("ended before it was ready")
             if time.monotonic() > deadline:
-                raise ChildFailedError(
-                    f"{self.name} (pid {self.pid}) is not ready after {timeout_seconds:g} s; {self.last_words()}"
-                )
-            await asyncio.sleep(poll_seconds)
+                self.raise_failure(f"was not ready within {timeout_seconds:.0f} s")
+            time.sleep(_POLL_SECONDS)
 
-    async def stop(self, *, timeout_seconds: float = 10.0) -> None:
-        """End the program by its pid: terminate, wait, kill. Safe to call twice."""
-        await self.record.end(timeout_seconds=timeout_seconds, reap=self._popen.poll)
-        self._record_path.unlink(missing_ok=True)
+    def is_alive(self) -> bool:
+        """Tell whether it still runs."""
+        return self.identity.is_alive()
 
-    def last_words(self, lines: int = 8) -> str:
-        """Say where the log is and how it ends, for an error message."""
-        return f"log {self.log} ends with:\n{tail(self.log, lines)}"
+    def check(self, what: str = "has ended") -> None:
+        """Raise ProgramFailed if it does not run any more."""
+        if not self.is_alive():
+            self.raise_failure(what)
+
+    def raise_failure(self, what: str) -> NoReturn:
+        """Raise ProgramFailed with the program's last words."""
+        raise _failure(self.name, what, self.log)
 
 
-def tail(path: Path, lines: int = 8, *, limit_bytes: int = 16_384) -> str:
-    """Return the last lines of a text file, indented; reads no more than the end of it."""
+def stop(programs: Sequence[Program], *, timeout_seconds: float = 5.0) -> None:
+    """End programs, in the given order, all at once after the time is up."""
+    deadline = time.monotonic() + timeout_seconds
+    for program in programs:
+        program.identity.send(signal.SIGTERM)
+    identities = [program.identity for program in programs]
+    if not wait_gone(identities, deadline=deadline):
+        kill(identities)
+
+
+def kill(identities: Sequence[Identity], *, timeout_seconds: float = 5.0) -> None:
+    """End processes the hard way and wait until the kernel has let go of them."""
+    for identity in identities:
+        identity.send(signal.SIGKILL)
+    wait_gone(identities, deadline=time.monotonic() + timeout_seconds)
+
+
+def wait_gone(identities: Sequence[Identity], *, deadline: float) -> bool:
+    """Wait for processes to end; False if the deadline (monotonic) came first."""
+    while any([identity.is_alive() for identity in identities]):  # noqa: C419 - reap them all
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def log_tail(log: Path, lines: int = 3) -> str:
+    """Read the last lines of a log, joined to one, for an error message."""
     try:
-        with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - limit_bytes))
-            text = log.read(limit_bytes).decode(errors="replace")
-    except OSError as error:
-        return f"  (cannot be read: {error.strerror})"
-    return "\n".join(f"  {line[:400]}" for line in text.splitlines()[-lines:]) or "  (empty)"
+        text = log.read_text(errors="replace")
+    except OSError:
+        return ""
+    kept = [line.strip() for line in text.splitlines() if line.strip()][-lines:]
+    return " | ".join(line[:300] for line in kept)
+
+
+def _failure(name: str, what: str, log: Path) -> ProgramFailed:
+    return ProgramFailed(f"{name} {what}", log, last_lines=log_tail(log))
+
+
+def _leash() -> tuple[str, ...]:
+    """A test's programs must not outlive a killed test run."""
+    setpriv = shutil.which("setpriv")
+    return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
+
+
+def _spawn(words: list[str], log: Path, environment: Mapping[str, str]) -> int:
+    executable = shutil.which(words[0])
+    if executable is None:
+        raise MissingTool(f"{words[0]}: no such program on PATH")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return os.posix_spawn(
+        executable,
+        words,
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigmask=(),
+        setsigdef=(signal.SIGPIPE, signal.SIGINT, signal.SIGTERM),
+    )
 
 
 def _stat_fields(pid: int) -> list[str] | None:
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return stat.rpartition(")")[2].split()  # the name in parentheses may hold blanks
+    return text.rpartition(")")[2].split()
