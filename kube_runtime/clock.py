@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
@@ -60,13 +61,26 @@ class SystemClock:
 SYSTEM_CLOCK: Final[Clock] = SystemClock()
 
 
+@dataclass(slots=True)
+class Limit:
+    """Tells, after a deadline() block, whether it was the deadline that ended it."""
+
+    expired: bool = False
+
+
 @asynccontextmanager
-async def deadline(clock: Clock, seconds: float) -> AsyncIterator[None]:
-    """Raise TimeoutError when the block takes longer by this clock: asyncio.timeout, but fakeable."""
+async def deadline(clock: Clock, seconds: float) -> AsyncIterator[Limit]:
+    """Raise TimeoutError when the block takes longer by this clock: asyncio.timeout, fakeable."""
+    limit = Limit()
     async with asyncio.timeout(None) as scope:
-        timer = clock.call_later(seconds, lambda: scope.reschedule(0))
+
+        def expire() -> None:
+            limit.expired = True
+            scope.reschedule(0)
+
+        timer = clock.call_later(seconds, expire)
         try:
-            yield
+            yield limit
         finally:
             timer.cancel()
 
