@@ -55,7 +55,6 @@ class ScrapeAuthorization:
         path: str = "/metrics",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Ask `api`, a client without a fence: reviews are no writes, standbys are scraped too."""
         self._api = api
         self._path = path
         self._monotonic = monotonic

@@ -11,7 +11,7 @@ import itertools
 import os
 import platform
 from importlib import metadata
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, cast
 
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.gc_collector import GCCollector
@@ -25,7 +25,6 @@ from exporters.registry import GuardedRegistry
 from exporters.runtime_metrics import RuntimeMetrics
 
 Instrument: TypeAlias = Counter | Gauge | Histogram
-_I = TypeVar("_I", Counter, Gauge, Histogram)
 _MULTIPROCESS: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -43,23 +42,21 @@ class Instruments:
 
     def counter(self, name: str) -> Counter:
         """Return the counter of this name; the same object each time."""
-        return self._instrument(name, "counter", Counter)
+        return cast("Counter", self._instrument(name, "counter"))
 
     def gauge(self, name: str) -> Gauge:
         """Return the gauge of this name; the same object each time."""
-        return self._instrument(name, "gauge", Gauge)
+        return cast("Gauge", self._instrument(name, "gauge"))
 
     def histogram(self, name: str) -> Histogram:
         """Return the histogram of this name; the same object each time."""
-        return self._instrument(name, "histogram", Histogram)
+        return cast("Histogram", self._instrument(name, "histogram"))
 
-    def _instrument(self, name: str, wanted: MetricType, kind: type[_I]) -> _I:
-        made = self._made.get(name)
-        if made is None:
-            made = self._made[name] = self._make(_entry(name, wanted))
-        if not isinstance(made, kind):  # _entry has compared the types of a new one
-            raise UnknownMetric(name, f"it is asked for as {wanted}, and was made as {made}")
-        return made
+    def _instrument(self, name: str, wanted: MetricType) -> Instrument:
+        metric = _entry(name, wanted)
+        if name not in self._made:
+            self._made[name] = self._make(metric)
+        return self._made[name]
 
     def _make(self, metric: Metric) -> Instrument:
         instrument = _constructed(metric, self.registry)

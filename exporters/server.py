@@ -12,12 +12,11 @@ import gzip
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
-from exporters.authorization import Reviewer, ScrapeAuthorization, Verdict
+from exporters.authorization import ScrapeAuthorization, Verdict
 from exporters.certificates import CertificateFiles, SelfSigned, ServingTls
 from exporters.errors import CannotServe
 from exporters.instrument import Instruments
@@ -25,6 +24,7 @@ from exporters.loop_lag import watch_loop_lag
 from exporters.negotiation import CONTENT_TYPES, accepts_gzip, choose_format
 from exporters.registry import END_OF_OPENMETRICS, Format
 from exporters.settings import MetricsSettings
+from kube_runtime.api import ApiClient
 
 _GZIP_LEVEL: Final = 1  # 8.6 MB: 16 ms to 0.54 MB; level 9 takes 216 ms to 0.30 MB
 _WORTH_COMPRESSING: Final = 1024
@@ -173,28 +173,33 @@ def build_server(
     settings: MetricsSettings,
     instruments: Instruments,
     *,
-    api: Reviewer,
+    api: ApiClient,
     ready: Callable[[], bool],
     extra: Sequence[Callable[[], bytes]] = (),
 ) -> MetricsServer:
-    """Make the server that the settings ask for; `api` must be a client without a fence."""
-    settings.check_metrics()
+    """Make the server that the settings ask for; `api` asks the API server who may scrape."""
+    settings.check()
     return MetricsServer(
         instruments,
         host=settings.metrics_host,
         port=settings.metrics_port,
         tls=_tls(settings),
-        auth=None if settings.insecure_metrics else ScrapeAuthorization(api),
+        auth=None if settings.insecure_metrics else _authorization(api),
         ready=ready,
         extra=extra,
     )
 
 
+def _authorization(api: ApiClient) -> ScrapeAuthorization:
+    # A review is a POST but no write: a standby, whose fence is closed, is scraped as well.
+    return ScrapeAuthorization(api.without_fence())
+
+
 def _tls(settings: MetricsSettings) -> ServingTls | None:
     if settings.insecure_metrics:
         return None
-    if settings.metrics_cert_file:
-        return CertificateFiles(Path(settings.metrics_cert_file), Path(settings.metrics_key_file))
+    if settings.metrics_cert_file and settings.metrics_key_file:
+        return CertificateFiles(settings.metrics_cert_file, settings.metrics_key_file)
     return SelfSigned()
 
 

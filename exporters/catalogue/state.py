@@ -10,7 +10,7 @@ from __future__ import annotations
 from exporters.catalogue.metric import Bounded, Metric, PerObject
 
 CONDITION_STATUSES = ("true", "false", "unknown")
-REPLICA_STATES = ("desired", "current", "updated", "ready", "available")
+REPLICA_STATES = ("desired", "current", "updated", "ready", "available", "terminating")
 SYNC_STATUSES = ("Synced", "OutOfSync", "Unknown")
 HEALTH_STATUSES = ("Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown")
 
