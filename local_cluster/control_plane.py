@@ -20,7 +20,7 @@ _LOOPBACK = "127.0.0.1"
 _DOCUMENTATION_ADDRESS = "192.0.2.1"
 SERVICE_RANGE = "10.96.0.0/16"
 _FIRST_SERVICE = "10.96.0.1"
-CONTROLLERS_WITHOUT_WHICH_NAMESPACES_HANG = (
+ALWAYS_ON_CONTROLLERS = (
     "namespace-controller",
     "serviceaccount-controller",
     "root-ca-certificate-publisher-controller",
@@ -83,8 +83,8 @@ class ControlPlane:
         return plane
 
     def stop(self) -> None:
-        """End what was program, the API server before etcd."""
-        process.stop(list(reversed(self._programs)))
+        """End what was started; at once, since nothing of a throwaway cluster is kept."""
+        process.kill([each.identity for each in self._programs])
         self._programs.clear()
 
     def user(self, name: str, groups: Sequence[str] = ()) -> Path:
@@ -103,8 +103,8 @@ class ControlPlane:
     ) -> process.Program:
         """Start kube-controller-manager with the named controllers."""
         pki_directory = self.authority.directory
-        (port,) = self._ports(1)
-        return self._run(
+        (port,) = ports.free_ports(1)
+        return self.run(
             "kube-controller-manager",
             f"--kubeconfig={self.user('system:kube-controller-manager')}",
             f"--controllers={','.join(controllers)}",
@@ -121,8 +121,8 @@ class ControlPlane:
 
     def start_scheduler(self, *, flags: Sequence[str] = ()) -> process.Program:
         """Start kube-scheduler."""
-        (port,) = self._ports(1)
-        return self._run(
+        (port,) = ports.free_ports(1)
+        return self.run(
             "kube-scheduler",
             f"--kubeconfig={self.user('system:kube-scheduler')}",
             "--leader-elect=false",
@@ -130,6 +130,22 @@ class ControlPlane:
             f"--secure-port={port}",
             *flags,
         )
+
+    def run(self, name: str, *arguments: str) -> process.Program:
+        """Start one more program beside the others; it ends with them."""
+        number = sum(each.name.startswith(name) for each in self._programs)
+        label = f"{name}-{number + 1}" if number else name
+        program = process.Program.start(
+            label,
+            [tools.find(name), *arguments],
+            log=self.directory / f"{label}.log",
+            prefix=self.network.prefix,
+            environment=self.environment,
+            dies_with_parent=self.dies_with_parent,
+        )
+        self._programs.append(program)
+        self.on_start(program)
+        return program
 
     def _start_with_free_ports(self, api_flags: Sequence[str]) -> None:
         for attempt in range(1, _START_ATTEMPTS + 1):
@@ -142,8 +158,8 @@ class ControlPlane:
         return None
 
     def _start(self, api_flags: Sequence[str]) -> None:
-        client_port, peer_port = self._ports(2)
-        port = self.network.port or self._ports(1)[0]
+        client_port, peer_port = ports.free_ports(2)
+        port = self.network.port or ports.free_ports(1)[0]
         self.server = f"https://{self.network.address}:{port}"
         etcd = self._start_etcd(client_port, peer_port)
         pki.write_signing_key(self.authority.directory, "tokens")
@@ -163,7 +179,7 @@ class ControlPlane:
         pair = self.authority.issue("etcd", common_name="etcd", hosts=["127.0.0.1", "localhost"])
         client, peer = f"https://127.0.0.1:{client_port}", f"https://127.0.0.1:{peer_port}"
         ca = self.authority.certificate
-        return self._run(
+        return self.run(
             "etcd",
             f"--data-dir={self.directory / 'etcd'}",
             f"--listen-client-urls={client}",
@@ -193,7 +209,7 @@ class ControlPlane:
             "api-kubelet", common_name="kube-apiserver", groups=["system:masters"]
         )
         tokens = self.authority.directory / "tokens"
-        return self._run(
+        return self.run(
             "kube-apiserver",
             f"--etcd-servers=https://127.0.0.1:{etcd_port}",
             f"--etcd-cafile={ca}",
@@ -225,24 +241,6 @@ class ControlPlane:
         # Loopback may not be advertised, and without pods nobody asks for the endpoint.
         advertised = f"--advertise-address={_DOCUMENTATION_ADDRESS}"
         return f"--bind-address={_LOOPBACK}", advertised, "--endpoint-reconciler-type=none"
-
-    def _run(self, name: str, *arguments: str) -> process.Program:
-        number = sum(each.name.startswith(name) for each in self._programs)
-        label = f"{name}-{number + 1}" if number else name
-        program = process.Program.start(
-            label,
-            [tools.find(name), *arguments],
-            log=self.directory / f"{label}.log",
-            prefix=self.network.prefix,
-            environment=self.environment,
-            dies_with_parent=self.dies_with_parent,
-        )
-        self._programs.append(program)
-        self.on_start(program)
-        return program
-
-    def _ports(self, count: int) -> list[int]:
-        return ports.free_ports(count)
 
     def _readiness(self, port: int) -> Callable[[], bool]:
         context = ssl.create_default_context(cafile=str(self.authority.certificate))
