@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
+_SINCE_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 class Timer(Protocol):
     """A call that is due later."""
@@ -46,8 +48,12 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Tell the seconds of the system's monotonic clock, which asyncio uses too."""
-        return time.monotonic()
+        """Tell the seconds since boot, suspended time included where the system can tell it.
+
+        Python's own monotonic clock stands still while a machine sleeps, and a leader that woke up
+        would believe in its lease.
+        """
+        return time.clock_gettime(_SINCE_BOOT)
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
         """Call back once on the running loop."""
