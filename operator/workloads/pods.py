@@ -1,0 +1,136 @@
+"""A pod as the controllers see it: the dozen facts that decisions rest on.
+
+Raw pods are parsed here once; plans and statuses see this class only. Pure.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from kube_runtime.conditions import parse_time
+from kube_runtime.resource import (
+    Json,
+    OwnerReference,
+    Uid,
+    annotations_of,
+    controller_of,
+    is_deleting,
+    labels_of,
+    uid_of,
+)
+from workloads import names
+
+PENDING: Final = "Pending"
+TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod, parsed."""
+
+    name: str
+    uid: Uid
+    labels: Mapping[str, str]
+    controller: OwnerReference | None = None
+    node: str = ""
+    phase: str = PENDING
+    ready_since: datetime | None = None
+    """When the pod became ready; None while it is not."""
+    created: datetime | None = None
+    restarts: int = 0
+    """The most restarts of any of its containers."""
+    sidecar_restarts: int = 0
+    """The most restarts of any of its restartable init containers."""
+    deletion_cost: int = 0
+    is_deleting: bool = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether the Ready condition is True."""
+        return self.ready_since is not None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Tell whether the pod has ended and will never run again."""
+        return self.phase in TERMINAL_PHASES
+
+    @property
+    def is_active(self) -> bool:
+        """Tell whether the pod counts as a replica: it runs or will."""
+        return not self.is_deleting and not self.is_terminal
+
+    @property
+    def is_terminating(self) -> bool:
+        """Tell whether the pod is on its way out but still holds its resources."""
+        return self.is_deleting and not self.is_terminal
+
+    def available_at(self, min_ready_seconds: int) -> datetime | None:
+        """Tell when the pod has been ready for long enough; None when it is not ready."""
+        if self.ready_since is None:
+            return None
+        return self.ready_since + timedelta(seconds=min_ready_seconds)
+
+    def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
+        """Tell whether the pod has been ready for long enough."""
+        if self.ready_since is None:
+            return False
+        return min_ready_seconds == 0 or now >= self.ready_since + timedelta(
+            seconds=min_ready_seconds
+        )
+
+
+def parse_pod(raw: Json) -> Pod:
+    """Read a pod; what is missing reads as a pod that was just created."""
+    spec: Json = raw.get("spec") or {}
+    status: Json = raw.get("status") or {}
+    created = parse_time(raw["metadata"].get("creationTimestamp"))
+    return Pod(
+        name=raw["metadata"]["name"],
+        uid=uid_of(raw),
+        labels=labels_of(raw),
+        controller=controller_of(raw),
+        node=spec.get("nodeName") or "",
+        phase=status.get("phase") or PENDING,
+        ready_since=_ready_since(status, created),
+        created=created,
+        restarts=_most_restarts(status.get("containerStatuses")),
+        sidecar_restarts=_sidecar_restarts(spec, status),
+        deletion_cost=_deletion_cost(annotations_of(raw)),
+        is_deleting=is_deleting(raw),
+    )
+
+
+def _ready_since(status: Json, created: datetime | None) -> datetime | None:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "Ready":
+            if condition.get("status") != "True":
+                return None
+            return parse_time(condition.get("lastTransitionTime")) or created
+    return None
+
+
+def _most_restarts(statuses: Iterable[Mapping[str, Any]] | None) -> int:
+    return max((status.get("restartCount", 0) for status in statuses or ()), default=0)
+
+
+def _sidecar_restarts(spec: Json, status: Json) -> int:
+    statuses = status.get("initContainerStatuses")
+    if not statuses:
+        return 0
+    sidecars = {
+        container.get("name")
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    }
+    return _most_restarts(entry for entry in statuses if entry.get("name") in sidecars)
+
+
+def _deletion_cost(annotations: Mapping[str, str]) -> int:
+    """Read the cost as the API documents it: an int32; anything else counts as 0."""
+    raw = annotations.get(names.POD_DELETION_COST, "")
+    digits = raw[1:] if raw[:1] in ("-", "+") else raw
+    if not (digits.isascii() and digits.isdigit()):
+        return 0
+    cost = int(raw) if len(digits) <= len(str(2**31)) else 2**31
+    return cost if -(2**31) <= cost < 2**31 else 0

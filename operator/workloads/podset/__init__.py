@@ -1,0 +1,1 @@
+"""The PodSet: so many pods of one template, no more and no fewer."""

@@ -1,0 +1,99 @@
+"""What to do about one PodSet: which pods to make, delete, adopt and let go.
+
+A function of what the store shows, the time and a source of randomness; the reconciler carries it
+out. It never asks for more pods than spec.replicas, and asks for nothing once its last plan has
+been carried out. Pure.
+"""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from workloads import naming
+from workloads.pods import Pod
+from workloads.podset.ranking import rank_for_deletion
+from workloads.podset.resources import PodSet
+
+BURST_REPLICAS: Final = 500  # no more creations or deletions in one go, as upstream
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What one look at a PodSet sees."""
+
+    podset: PodSet
+    pods: tuple[Pod, ...] = ()
+    """Its pods: those it controls and its selector matches, and those in `adopt`."""
+    adopt: tuple[Pod, ...] = ()
+    """Orphans that its selector matches."""
+    release: tuple[Pod, ...] = ()
+    """Pods that it controls, but whose labels it no longer selects."""
+    is_settled: bool = True
+    """Whether the store shows everything that we wrote; before that, nobody counts pods."""
+    related_on_node: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How many active pods of the same Rollout each node has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do, in this order."""
+
+    release: tuple[Pod, ...] = ()
+    adopt: tuple[Pod, ...] = ()
+    create: tuple[str, ...] = ()
+    """The names of the pods to create."""
+    delete: tuple[Pod, ...] = ()
+    look_again_after: float | None = None
+    """Seconds until a pod becomes available by the passing of time alone."""
+
+    @property
+    def needs_owner(self) -> bool:
+        """Tell whether the live PodSet must be looked at before anything is done."""
+        return bool(self.adopt or self.create or self.delete)
+
+
+def plan_pods(world: World, *, now: datetime, random_source: random.Random) -> Plan:
+    """Decide what brings the pods level with the spec."""
+    look_again_after = _next_availability(world, now)
+    if world.podset.is_deleting:
+        # The garbage collector is at work: making or taking pods would fight it.
+        return Plan(look_again_after=look_again_after)
+    active = [pod for pod in world.pods if pod.is_active]
+    missing = world.podset.replicas - len(active) if world.is_settled else 0
+    return Plan(
+        release=world.release,
+        adopt=world.adopt,
+        create=_choose_names(world, min(missing, BURST_REPLICAS), random_source),
+        delete=_choose_victims(world, active, min(-missing, BURST_REPLICAS), now),
+        look_again_after=look_again_after,
+    )
+
+
+def _choose_names(world: World, count: int, random_source: random.Random) -> tuple[str, ...]:
+    if count <= 0:
+        return ()
+    taken = {pod.name for pod in world.pods}
+    return naming.pod_names(world.podset.key.name, count, taken=taken, random_source=random_source)
+
+
+def _choose_victims(world: World, active: list[Pod], count: int, now: datetime) -> tuple[Pod, ...]:
+    if count <= 0:
+        return ()
+    if count == len(active):
+        return tuple(active)
+    ranked = rank_for_deletion(active, related_on_node=world.related_on_node, now=now)
+    return tuple(ranked[:count])
+
+
+def _next_availability(world: World, now: datetime) -> float | None:
+    min_ready_seconds = world.podset.min_ready_seconds
+    if min_ready_seconds == 0:
+        return None
+    moments = [
+        moment
+        for pod in world.pods
+        if pod.is_active and (moment := pod.available_at(min_ready_seconds)) and moment > now
+    ]
+    return (min(moments) - now).total_seconds() if moments else None

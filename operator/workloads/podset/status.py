@@ -1,0 +1,102 @@
+"""The status of a PodSet: counts of its pods, and conditions that a person can act upon.
+
+Computed in every sync, also in one whose writes failed; written only if it differs. Pure.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from kube_runtime.conditions import (
+    Condition,
+    Verdict,
+    kstatus,
+    remove_condition,
+    set_condition,
+)
+from kube_runtime.selectors import InvalidSelector
+from workloads.pods import Pod
+from workloads.podset.resources import PodSet, PodSetStatus
+
+REPLICA_FAILURE: Final = "ReplicaFailure"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why pods could not be made or deleted."""
+
+    reason: Literal["FailedCreate", "FailedDelete"]
+    message: str
+
+
+def next_status(
+    podset: PodSet, pods: Iterable[Pod], *, failure: Failure | None, now: datetime
+) -> PodSetStatus:
+    """Describe the pods as the sync found them, and what kept it from its aim."""
+    pods = tuple(pods)
+    active = [pod for pod in pods if pod.is_active]
+    wanted_labels = podset.template_labels.items()
+    ready = sum(pod.is_ready for pod in active)
+    available = sum(pod.is_available(podset.min_ready_seconds, now) for pod in active)
+    return PodSetStatus(
+        replicas=len(active),
+        fully_labeled_replicas=sum(wanted_labels <= pod.labels.items() for pod in active),
+        ready_replicas=ready,
+        available_replicas=available,
+        terminating_replicas=sum(pod.is_terminating for pod in pods),
+        observed_generation=podset.generation,
+        selector=podset.selector.to_string(),
+        conditions=_conditions(podset, len(active), available, failure, now),
+    )
+
+
+def invalid_status(
+    old: PodSetStatus, error: InvalidSelector, *, generation: int, now: datetime
+) -> PodSetStatus:
+    """Say that the PodSet cannot be worked on until its spec is put right."""
+    verdict = Verdict("True", error.reason, str(error))
+    conditions = kstatus(
+        old.conditions,
+        now,
+        generation=generation,
+        ready=Verdict("False", error.reason, str(error)),
+        stalled=verdict,
+    )
+    return PodSetStatus(observed_generation=generation, conditions=tuple(conditions))
+
+
+def _conditions(
+    podset: PodSet, replicas: int, available: int, failure: Failure | None, now: datetime
+) -> tuple[Condition, ...]:
+    conditions = list(podset.status.conditions)
+    if failure is None:
+        conditions = remove_condition(conditions, REPLICA_FAILURE)
+    else:
+        entry = Condition(
+            REPLICA_FAILURE, "True", failure.reason, failure.message, podset.generation
+        )
+        conditions = set_condition(conditions, entry, now)
+    reconciling = _unfinished(podset, replicas, available, failure)
+    if reconciling is None:
+        ready = Verdict("True", "PodsAvailable", f"{available} of {podset.replicas} available")
+    else:
+        ready = Verdict("False", reconciling.reason, reconciling.message)
+    return tuple(
+        kstatus(conditions, now, generation=podset.generation, ready=ready, reconciling=reconciling)
+    )
+
+
+def _unfinished(
+    podset: PodSet, replicas: int, available: int, failure: Failure | None
+) -> Verdict | None:
+    """Say what is still to come; None when the pods are level with the spec."""
+    if podset.is_deleting:
+        return Verdict("True", "Deleting", "waits for the garbage collector")
+    if failure is not None:
+        return Verdict("True", failure.reason, failure.message)
+    if replicas != podset.replicas:
+        return Verdict("True", "Scaling", f"{replicas} of {podset.replicas} pods exist")
+    if available != podset.replicas:
+        return Verdict("True", "PodsUnavailable", f"{available} of {podset.replicas} available")
+    return None
