@@ -64,5 +64,7 @@ def read_event(line: bytes, call: Call) -> WatchEvent:
             "the objects are listed instead"
         ) from error
     if kind == "ERROR":
-        raise error_from_status(obj if isinstance(obj, dict) else {}, request=str(call))
+        refusal = error_from_status(obj if isinstance(obj, dict) else {}, request=str(call))
+        refusal.in_stream = True
+        raise refusal
     return WatchEvent(kind, obj)

@@ -90,6 +90,8 @@ class ApiError(KubeError):
         self.details = details or {}
         self.retry_after = retry_after
         self.request = request
+        self.in_stream = False
+        """Came as an ERROR event of a watch, not as the answer to a request."""
 
     def __str__(self) -> str:
         return f"{self.status} {self.reason}: {self.message}"

@@ -68,6 +68,9 @@ class Instrumentation:
     def watch_restarted(self, kind: str, reason: str) -> None:
         """An informer starts over, and why."""
 
+    def handler_failed(self, kind: str) -> None:
+        """A handler of an informer raised; the informer went on."""
+
     def store_size(self, kind: str, size: int) -> None:
         """An informer's store holds so many objects."""
 
