@@ -1,0 +1,3 @@
+module levelset.dev/tools/web
+
+go 1.26.0
