@@ -1,0 +1,1 @@
+"""Registries: references, credentials, and the bundles that belong to a digest."""
