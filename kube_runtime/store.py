@@ -7,13 +7,11 @@ object alone.
 
 import builtins
 from collections.abc import Callable, Hashable, Iterable, Iterator, KeysView, Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from kube_runtime.resource import Json, Key, controller_of, labels_of
+from kube_runtime.resource import Json, Key, controller_uid_of, labels_of
 
 Indexer: TypeAlias = Callable[[Json], Iterable[Hashable]]
-
-_NOTHING: Final[Mapping[Key, Json]] = {}
 
 
 class Store:
@@ -25,10 +23,10 @@ class Store:
         # The values under which each object was filed, one tuple an index: an object that
         # somebody changed against the rules still leaves the buckets that it is in.
         self._filed: dict[Key, tuple[tuple[Hashable, ...], ...]] = {}
-        self._buckets: tuple[dict[Hashable, dict[Key, Json]], ...] = tuple(
-            {} for _ in self._indexers
-        )
-        self._named = dict(zip(indexers or {}, self._buckets, strict=True))
+        # Buckets are dicts without values, as sets that keep their order.
+        self._buckets: dict[str, dict[Hashable, dict[Key, None]]] = {
+            name: {} for name in indexers or {}
+        }
         self.resource_version = ""
         """Everything up to this resourceVersion is in the store; "" before the first list."""
 
@@ -50,7 +48,7 @@ class Store:
 
     def by_index(self, name: str, value: Hashable) -> builtins.list[Json]:
         """List the objects that the indexer of this name filed under the value."""
-        return list(self._named[name].get(value, _NOTHING).values())
+        return [self._objects[key] for key in self._buckets[name].get(value, ())]
 
     def keys(self) -> KeysView[Key]:
         """Tell the keys of all objects, as they are now and later."""
@@ -58,15 +56,14 @@ class Store:
 
     def upsert(self, key: Key, obj: Json) -> Json | None:
         """Put an object in; return the one that it replaces."""
-        filed = tuple(tuple(indexer(obj)) for indexer in self._indexers)
+        filed = tuple([tuple(indexer(obj)) for indexer in self._indexers])
         previous = self._objects.get(key)
-        if previous is not None and self._filed[key] != filed:
-            self._unfile(key)
         self._objects[key] = obj
-        self._filed[key] = filed
-        for buckets, values in zip(self._buckets, filed, strict=True):
-            for value in values:
-                buckets.setdefault(value, {})[key] = obj
+        before = self._filed.get(key)
+        if before != filed:
+            if before is not None:
+                self._unfile(key)
+            self._file(key, filed)
         return previous
 
     def delete(self, key: Key) -> Json | None:
@@ -76,8 +73,14 @@ class Store:
             self._unfile(key)
         return previous
 
+    def _file(self, key: Key, filed: tuple[tuple[Hashable, ...], ...]) -> None:
+        self._filed[key] = filed
+        for buckets, values in zip(self._buckets.values(), filed, strict=True):
+            for value in values:
+                buckets.setdefault(value, {})[key] = None
+
     def _unfile(self, key: Key) -> None:
-        for buckets, values in zip(self._buckets, self._filed.pop(key), strict=True):
+        for buckets, values in zip(self._buckets.values(), self._filed.pop(key), strict=True):
             for value in set(values):
                 bucket = buckets[value]
                 del bucket[key]
@@ -87,14 +90,14 @@ class Store:
 
 def by_owner_uid(obj: Json) -> Iterator[Hashable]:
     """File an object under the UID of its controller."""
-    controller = controller_of(obj)
-    if controller is not None:
-        yield controller.uid
+    uid = controller_uid_of(obj)
+    if uid is not None:
+        yield uid
 
 
 def orphans_by_namespace(obj: Json) -> Iterator[Hashable]:
     """File an object without a controller under its namespace."""
-    if controller_of(obj) is None:
+    if controller_uid_of(obj) is None:
         yield obj["metadata"].get("namespace", "")
 
 
