@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 # For `field(default=…, metadata=SECRET)`: --print-config and error messages hide the value.
 SECRET: Final[Mapping[str, object]] = {"secret": True}
+# For a field that the program sets and the user cannot: no flag, no variable, no key.
+FIXED: Final[Mapping[str, object]] = {"fixed": True}
 _MASK: Final = "(hidden)"
 _SERVICE_LINK_NAME: Final = re.compile(
     r"(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$"
@@ -120,20 +122,27 @@ def settings_of(cls: type[Any]) -> list[Setting]:
     return settings
 
 
-def _fields(cls: type[Any]) -> Iterator[Setting]:
+def _fields(cls: type[Any], defaults: object = None) -> Iterator[Setting]:
+    """Walk the fields; the defaults of an embedded class are those of the instance in its place."""
     hints, docs = typing.get_type_hints(cls), _field_docs(cls)
     for field in dataclasses.fields(cls):
         type_ = hints[field.name]
+        default = _default_of(field, defaults)
         if _is_settings_class(type_):
-            yield from _fields(type_)
-        else:
-            yield _setting(field, type_, docs.get(field.name, ""))
+            yield from _fields(type_, default)
+        elif not field.metadata.get("fixed"):
+            yield _setting(field, type_, default, docs.get(field.name, ""))
 
 
-def _setting(field: dataclasses.Field[Any], type_: Any, docs: str) -> Setting:
-    default = field.default
+def _default_of(field: dataclasses.Field[Any], defaults: object) -> object:
+    if defaults is not None and defaults is not dataclasses.MISSING:
+        return getattr(defaults, field.name)
     if field.default_factory is not dataclasses.MISSING:
-        default = field.default_factory()
+        return field.default_factory()
+    return field.default
+
+
+def _setting(field: dataclasses.Field[Any], type_: Any, default: object, docs: str) -> Setting:
     return Setting(
         name=field.name,
         type=type_,
@@ -152,7 +161,7 @@ def _values(settings: Any) -> Iterator[tuple[str, object]]:
         value = getattr(settings, field.name)
         if _is_settings_class(type(value)):
             yield from _values(value)
-        else:
+        elif not field.metadata.get("fixed"):
             yield field.name, value
 
 
@@ -312,13 +321,15 @@ def _complete(settings: Sequence[Setting], values: dict[str, object]) -> dict[st
     return values
 
 
-def _build(cls: type[T], values: Mapping[str, object]) -> T:
+def _build(cls: type[T], values: Mapping[str, object], defaults: object = None) -> T:
     hints = typing.get_type_hints(cls)
     arguments: dict[str, object] = {}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # T is a dataclass by contract
-        type_ = hints[field.name]
-        nested = _is_settings_class(type_)
-        arguments[field.name] = _build(type_, values) if nested else values[field.name]
+        default = _default_of(field, defaults)
+        if _is_settings_class(hints[field.name]):
+            arguments[field.name] = _build(hints[field.name], values, default)
+        else:
+            arguments[field.name] = values.get(field.name, default)
     try:
         return cls(**arguments)
     except ValueError as error:  # the class's own check of how its fields go together
