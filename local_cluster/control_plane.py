@@ -2,7 +2,7 @@
 
 Called by the contract tests (on loopback, without root, ports chosen) and by the embedded cluster
 (inside a node's network namespace). It neither makes nodes nor knows of them.
-Everything it writes is below its state folder; `stop` ends exactly what `start` program.
+Everything it writes is below its state folder; `stop` ends exactly what `start` started.
 """
 
 import http.client
