@@ -1,0 +1,94 @@
+"""A change of spec.replicas, also in the middle of a rollout: everybody gets a share.
+
+The spec that a PodSet was sized for is noted on it; a note that differs from the spec is a resize.
+Every resize ends with all notes put right, so that none is taken for one again: upstream can
+forget that on one path and then hangs in it for ever. Pure.
+"""
+
+from workloads.podset.resources import PodSet
+from workloads.rollout import maths
+from workloads.rollout.fleet import Fleet, age_key, desired_replicas, noted_max_replicas
+from workloads.rollout.plan.rolling import room_above
+from workloads.rollout.resources import PodReplacementPolicy, Rollout, StrategyType
+
+
+def resize(rollout: Rollout, fleet: Fleet) -> Fleet:
+    """Spread a changed spec.replicas; the same fleet comes back when it has not changed."""
+    is_resized = any(
+        desired_replicas(podset) not in (None, rollout.replicas) for podset in fleet.active
+    )
+    if not (is_resized or rollout.is_paused):
+        return fleet
+    if len(fleet.active) <= 1:
+        return _resize_one(rollout, fleet)
+    if not is_resized:
+        return fleet
+    return fleet.scaled(rollout, _shares(rollout, fleet))
+
+
+def _resize_one(rollout: Rollout, fleet: Fleet) -> Fleet:
+    """Give everything to the one that has pods, or else to the newest."""
+    target = next(iter(fleet.active), fleet.new or next(reversed(fleet.old), None))
+    if target is None:
+        return fleet
+    size = rollout.replicas
+    if rollout.pod_replacement_policy is PodReplacementPolicy.TERMINATION_COMPLETE:
+        size = min(size, target.replicas + max(0, room_above(rollout, fleet)))
+    resized = fleet.scaled(rollout, {target.key.name: size})
+    # An old PodSet at its size needs no note as long as nobody reads it: no write for nothing.
+    is_noted = desired_replicas(target) in (None, rollout.replicas)
+    return fleet if size == target.replicas and is_noted else resized
+
+
+def _shares(rollout: Rollout, fleet: Fleet) -> dict[str, int]:
+    sizes = {podset.key.name: podset.replicas for podset in fleet.active}
+    if _is_saturated(rollout, fleet.new):
+        return sizes | {podset.key.name: 0 for podset in fleet.old if podset.replicas > 0}
+    if rollout.strategy is StrategyType.ROLLING_UPDATE:
+        return _proportional(rollout, fleet)
+    return sizes
+
+
+def _is_saturated(rollout: Rollout, new: PodSet | None) -> bool:
+    return (
+        new is not None
+        and desired_replicas(new) == rollout.replicas == new.replicas
+        and new.status.available_replicas == rollout.replicas
+    )
+
+
+def _proportional(rollout: Rollout, fleet: Fleet) -> dict[str, int]:
+    """Spread the difference over the active ones by their size; the largest takes the rest."""
+    add = _to_add(rollout, fleet)
+    by_size = sorted(fleet.active, key=age_key, reverse=add > 0)
+    by_size.sort(key=lambda podset: -podset.replicas)
+    sizes, added = {}, 0
+    for podset in by_size:
+        part = _part(rollout, podset, add, left=add - added)
+        sizes[podset.key.name] = podset.replicas + part
+        added += part
+    largest = by_size[0].key.name
+    sizes[largest] = max(0, sizes[largest] + add - added)
+    return sizes
+
+
+def _to_add(rollout: Rollout, fleet: Fleet) -> int:
+    add = maths.max_replicas(rollout) - fleet.replicas
+    return min(add, max(0, room_above(rollout, fleet))) if add > 0 else add
+
+
+def _part(rollout: Rollout, podset: PodSet, add: int, *, left: int) -> int:
+    if add == 0:
+        return 0
+    part = _fraction(rollout, podset)
+    return min(part, left) if add > 0 else max(part, left)
+
+
+def _fraction(rollout: Rollout, podset: PodSet) -> int:
+    if rollout.replicas == 0:
+        return -podset.replicas
+    size_before = noted_max_replicas(podset) or rollout.status.replicas
+    if size_before == 0:
+        return 0
+    size = maths.max_replicas(rollout)
+    return maths.share(podset.replicas, size=size, of_size=size_before) - podset.replicas
