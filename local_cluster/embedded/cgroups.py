@@ -25,6 +25,9 @@ class Hierarchies:
 
     is_v2: bool
     mounts: tuple[Path, ...]
+    """Where a node's cgroup has to be made."""
+    all_mounts: tuple[Path, ...]
+    """Where one may turn up: beside v1, runc uses a v2 hierarchy without controllers as well."""
 
     @classmethod
     def look(cls) -> "Hierarchies":
@@ -33,9 +36,13 @@ class Hierarchies:
         for line in Path("/proc/self/mountinfo").read_text().splitlines():
             before, _, after = line.partition(" - ")
             found.append((after.split()[0], Path(before.split()[4])))
-        if ("cgroup2", _ROOT) in found:
-            return cls(is_v2=True, mounts=(_ROOT,))
-        return cls(is_v2=False, mounts=tuple(path for kind, path in found if kind == "cgroup"))
+        is_v2 = ("cgroup2", _ROOT) in found
+        kind = "cgroup2" if is_v2 else "cgroup"
+        return cls(
+            is_v2=is_v2,
+            mounts=tuple(path for each, path in found if each == kind),
+            all_mounts=tuple(path for each, path in found if each in {"cgroup", "cgroup2"}),
+        )
 
 
 def make(place: Place, node: int) -> str:
@@ -79,7 +86,9 @@ def exist(place: Place) -> bool:
 
 
 def _directories(place: Place) -> list[Path]:
-    return [each for mount in Hierarchies.look().mounts for each in _below(mount / place.cgroup)]
+    return [
+        each for mount in Hierarchies.look().all_mounts for each in _below(mount / place.cgroup)
+    ]
 
 
 def _below(directory: Path) -> Iterator[Path]:

@@ -19,9 +19,9 @@ _READY_SECONDS = 30
 # Each node has its own; /run hides the host's sockets and locks from it, too.
 PRIVATE_FOLDERS = ("/run", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers")
 _HOLD = """\
-mount --make-rshared /
+mount --no-mtab --make-rshared /
 ready=$1; shift
-for folder; do mkdir -p "$folder"; mount -t tmpfs -o mode=755 levelset "$folder"; done
+for folder; do mkdir -p "$folder"; mount --no-mtab -t tmpfs -o mode=755 levelset "$folder"; done
 : > "$ready"
 exec sleep infinity
 """
