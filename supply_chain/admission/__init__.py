@@ -1,0 +1,1 @@
+"""The webhook: from an AdmissionReview to an answer with a reason."""
