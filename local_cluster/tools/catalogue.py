@@ -84,6 +84,7 @@ _ALL = (
         seconds=250,
     ),
     Program("pause", "pause", "levelset.dev/tools/pause", seconds=2),
+    Program("web", "web", "levelset.dev/tools/web", seconds=2),
 )
 PROGRAMS = {each.name: each for each in _ALL}
 

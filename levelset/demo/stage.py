@@ -1,0 +1,118 @@
+"""Where the demo plays: its options, its folders, and everything that it has started.
+
+What was started is written down at once, so that the same teardown serves the end of the demo, Ctrl-C, a failure,
+and `levelset demo --down` a day later. Nothing is ended by name.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from local_cluster import process
+from local_cluster.embedded import EmbeddedProvider
+
+CLUSTER = "demo"
+NAMESPACE = "staging"
+SYSTEM_NAMESPACE = "levelset-system"
+_CHECKOUT = Path(__file__).parent.parent.parent
+EXAMPLES = _CHECKOUT / "examples" / "demo"
+DEPLOY = _CHECKOUT / "deploy"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for."""
+
+    keep: bool = False
+    install_packages: bool = True
+    nodes: int = 3
+    picture: Path | None = None
+
+
+def state_directory() -> Path:
+    """Return the demo's folder below XDG_STATE_HOME."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base, "levelset", "demo").absolute()
+
+
+@dataclass(slots=True)
+class Stage:
+    """The demo's folder and the programs that run for it."""
+
+    directory: Path
+    keep: bool
+    programs: list[process.Program] = field(default_factory=list)
+
+    @classmethod
+    def take(cls, directory: Path) -> "Stage":
+        """Find what an earlier demo has left running; nothing when there is none."""
+        stage = cls(directory, keep=False)
+        try:
+            records = json.loads(stage._record.read_text())
+        except (OSError, ValueError):
+            records = []
+        for raw in records:
+            identity = process.Identity(raw["pid"], raw["started"])
+            stage.programs.append(process.Program(raw["name"], identity, Path(raw["log"])))
+        return stage
+
+    @classmethod
+    def clear(cls, directory: Path, *, keep: bool) -> "Stage":
+        """Make the folder anew."""
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(mode=0o700, parents=True)
+        return cls(directory, keep)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any of the programs still lives."""
+        return any(program.identity.is_alive() for program in self.programs)
+
+    def folder(self, name: str) -> Path:
+        """Return a folder of the demo, made if need be."""
+        path = self.directory / name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def started(self, program: process.Program) -> None:
+        """Write a program down, so that it will be ended."""
+        self.programs.append(program)
+        records = [
+            {
+                "name": p.name,
+                "pid": p.identity.pid,
+                "started": p.identity.started,
+                "log": str(p.log),
+            }
+            for p in self.programs
+        ]
+        self._record.write_text(json.dumps(records))
+
+    def failed_programs(self) -> list[process.Program]:
+        """List the programs that have ended although nobody asked them to."""
+        return [program for program in self.programs if not program.identity.is_alive()]
+
+    async def end(self, program: process.Program) -> None:
+        """End one program before its time."""
+        self.programs.remove(program)
+        await asyncio.to_thread(process.stop, [program])
+
+    async def tear_down(self, report: Callable[[str], None]) -> None:
+        """End the programs, the youngest first, then the cluster; logs and picture stay."""
+        ending = list(reversed(self.programs))
+        await asyncio.to_thread(process.stop, ending, timeout_seconds=15.0)
+        if ending:
+            report(
+                f"{len(ending)} programs ended by their pids: {', '.join(p.name for p in ending)}"
+            )
+        self.programs.clear()
+        self._record.unlink(missing_ok=True)
+        await asyncio.to_thread(EmbeddedProvider().down, CLUSTER, report)
+
+    @property
+    def _record(self) -> Path:
+        return self.directory / "programs.json"
