@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
 from kube_runtime.errors import KubeError
+from kube_runtime.logs import fields
 from kube_runtime.resource import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Json, Resource
 
 Verdict: TypeAlias = Literal["allowed", "denied", "unauthenticated", "error", "outage_allowed"]
@@ -100,7 +101,7 @@ class ScrapeAuthorization:
 
     def _without_answer(self, digest: bytes, error: Exception) -> Verdict:
         known = self._remembered.get(digest)
-        _LOG.warning("scrape could not be reviewed", extra={"error": type(error).__name__})
+        _LOG.warning("scrape could not be reviewed", extra=fields(error=type(error).__name__))
         if known is None or known.verdict != "allowed":
             return "error"
         is_within_grace = self._monotonic() < known.fresh_until + OUTAGE_SECONDS

@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from exporters.errors import BadCertificate
+from kube_runtime.logs import fields
 
 _LOG: Final = logging.getLogger(__name__)
 _LIFETIME: Final = dt.timedelta(days=365)
@@ -78,11 +79,11 @@ class CertificateFiles:
             self._read()
         except BadCertificate as error:  # _seen stays behind: the next look tries again
             on_read(False)
-            _LOG.warning("serving certificate not reloaded", extra={"error": str(error)})
+            _LOG.warning("serving certificate not reloaded", extra=fields(error=str(error)))
         else:
             self._seen = stamps
             on_read(True)
-            _LOG.info("serving certificate reloaded", extra={"file": str(self._files[0])})
+            _LOG.info("serving certificate reloaded", extra=fields(file=str(self._files[0])))
 
     def _stamps(self) -> tuple[_Stamp, ...]:
         try:

@@ -19,6 +19,8 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
 
+from kube_runtime.logs import fields
+
 Format: TypeAlias = Literal["text", "openmetrics"]
 """Text 0.0.4 or OpenMetrics 1.0; nothing else is spoken."""
 
@@ -67,7 +69,7 @@ class GuardedRegistry(CollectorRegistry):
         now = time.monotonic()
         if now - self._logged_at.get(name, float("-inf")) >= _LOG_AGAIN_SECONDS:
             self._logged_at[name] = now
-            _LOG.error("collector failed", extra={"collector": name}, exc_info=error)
+            _LOG.error("collector failed", extra=fields(collector=name), exc_info=error)
 
 
 class _Single(Collector):

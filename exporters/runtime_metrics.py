@@ -49,6 +49,7 @@ class RuntimeMetrics(Instrumentation):
         self._lists = _children(counter("levelset_informer_lists_total"))
         self._watches = _children(counter("levelset_informer_watches_total"))
         self._restarts = _children(counter("levelset_informer_watch_restarts_total"))
+        self._handler_errors = _children(counter("levelset_informer_handler_errors_total"))
         self._contact = _children(gauge("levelset_informer_last_contact_timestamp_seconds"))
         self._objects = _children(gauge("levelset_informer_objects"))
         self._stale = _children(counter("levelset_informer_stale_total"))
@@ -131,6 +132,10 @@ class RuntimeMetrics(Instrumentation):
         """Count a watch that starts over."""
         self._restarts(kind, reason).inc()
 
+    def handler_failed(self, kind: str) -> None:
+        """Count a handler that failed."""
+        self._handler_errors(kind).inc()
+
     def store_size(self, kind: str, size: int) -> None:
         """Set the number of objects held."""
         self._objects(kind).set(size)
@@ -147,6 +152,7 @@ class RuntimeMetrics(Instrumentation):
         for result in _RESULTS.values():  # both outcomes exist from the first one on
             self._lists(kind, result)
             self._watches(kind, result)
+        self._handler_errors(kind)
         if ok:
             self._contact(kind).set(time())
 

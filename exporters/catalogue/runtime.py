@@ -152,6 +152,12 @@ METRICS: tuple[Metric, ...] = (
         help="Watches that were opened again, by the reason for it.",
     ),
     Metric(
+        name="levelset_informer_handler_errors_total",
+        type="counter",
+        labels={"kind": _KIND},
+        help="Times that a handler of an informer failed: a bug; the informer went on.",
+    ),
+    Metric(
         name="levelset_informer_last_contact_timestamp_seconds",
         type="gauge",
         unit="seconds",

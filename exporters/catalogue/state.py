@@ -11,11 +11,9 @@ from exporters.catalogue.metric import Bounded, Metric, PerObject
 
 CONDITION_STATUSES = ("true", "false", "unknown")
 REPLICA_STATES = ("desired", "current", "updated", "ready", "available", "terminating")
-SYNC_STATUSES = ("Synced", "OutOfSync", "Unknown")
-HEALTH_STATUSES = ("Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown")
 
-CONDITIONS_PER_KIND = 5
-"""kstatus' Ready, Reconciling and Stalled, and two of the kind's own."""
+CONDITIONS_PER_KIND = 6
+"""kstatus' Ready, Reconciling and Stalled, and three of the kind's own."""
 
 _OBJECT = {
     "kind": PerObject("the kind of the object"),
@@ -92,6 +90,12 @@ OBJECT_METRICS: tuple[Metric, ...] = (
         help="Always 1; the labels tell how the Application stands.",
     ),
     Metric(
+        name="levelset_app_drifted_resources",
+        type="gauge",
+        labels=_APP,
+        help="Objects of the Application that are not as Git declares them.",
+    ),
+    Metric(
         name="levelset_app_last_sync_timestamp_seconds",
         type="gauge",
         unit="seconds",
@@ -126,10 +130,10 @@ EXPORTER_METRICS: tuple[Metric, ...] = (
         help="Series of object state that are missing because a family reached its limit.",
     ),
     Metric(
-        name="levelset_exporter_kind_missing",
+        name="levelset_exporter_kind_unavailable",
         type="gauge",
         labels={"kind": _WATCHED},
-        help="1 while the API server does not know the kind, 0 once it does.",
+        help="1 while the API server does not serve the kind or does not let us read it.",
     ),
 )
 

@@ -40,18 +40,17 @@ class WatchedKind:
 WATCHED_KINDS: Final[Sequence[WatchedKind]] = (
     WatchedKind(
         Resource(_GROUP, _VERSION, "rollouts", "Rollout"),
-        conditions=(*_KSTATUS, "Available", "Progressing"),
+        conditions=(*_KSTATUS, "Available", "Progressing", "ReplicaFailure"),
         extras=(lines.suspended("paused"), lines.replicas),
     ),
     WatchedKind(
         Resource(_GROUP, _VERSION, "podsets", "PodSet"),
-        conditions=(*_KSTATUS, "Available"),
+        conditions=(*_KSTATUS, "ReplicaFailure"),
         extras=(lines.replicas,),
     ),
     WatchedKind(
         Resource(_GROUP, _VERSION, "applications", "Application"),
-        conditions=(*_KSTATUS, "Synced", "Healthy"),
-        extras=(lines.suspended("suspend"), lines.application),
+        extras=(lines.application,),
     ),
     WatchedKind(Resource(_GROUP, _VERSION, "imagepolicies", "ImagePolicy")),
     WatchedKind(

@@ -101,8 +101,12 @@ def application(_identity: Identity, obj: Json) -> Mapping[str, Sequence[str]]:
         ("health_status", _word(_mapping(status.get("health")).get("status"), "Unknown")),
     )
     synced_at = _moment(_mapping(status.get("operationState")).get("finishedAt"))
-    last_sync = "levelset_app_last_sync_timestamp_seconds"
+    drifted = sum(
+        _mapping(resource).get("status") == "OutOfSync" for resource in _items(status, "resources")
+    )
+    last_sync, drift = "levelset_app_last_sync_timestamp_seconds", "levelset_app_drifted_resources"
     return {
+        drift: _one(drift, text.labels(app), drifted if status.get("sync") else None),
         "levelset_app_info": [text.line("levelset_app_info", text.labels(info), 1)],
         last_sync: _one(last_sync, text.labels(app), synced_at),
     }
@@ -111,7 +115,7 @@ def application(_identity: Identity, obj: Json) -> Mapping[str, Sequence[str]]:
 def _conditions(identity: Identity, status: Json, allowed: Sequence[str]) -> list[str]:
     found = {
         condition.get("type"): str(condition.get("status", "")).lower()
-        for condition in status.get("conditions") or ()
+        for condition in map(_mapping, _items(status, "conditions"))
     }
     return [
         text.line(
@@ -135,6 +139,11 @@ def _one(name: str, identity: Identity, value: float | None) -> Sequence[str]:
 
 def _mapping(value: Any) -> Json:
     return value if isinstance(value, dict) else {}
+
+
+def _items(parent: Json, field: str) -> Sequence[Any]:
+    found = parent.get(field)
+    return found if isinstance(found, list) else ()
 
 
 def _word(value: Any, default: str) -> str:

@@ -10,7 +10,7 @@ from exporters.catalogue.docs import document
 from exporters.catalogue.metric import BadMetric, Bounded, Metric, PerObject
 
 ROOT = Path(__file__).parents[3]
-MAX_SERIES_PER_OBJECT = 15  # five conditions of three statuses
+MAX_SERIES_PER_OBJECT = 18  # six conditions of three statuses
 MAX_CHILDREN_PER_PROCESS = 256
 
 

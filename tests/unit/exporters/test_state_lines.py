@@ -133,12 +133,15 @@ def test_an_application_shows_its_project_sync_and_health() -> None:
         "sync": {"status": "Synced"},
         "health": {"status": "Healthy"},
         "operationState": {"finishedAt": "2026-11-30T12:00:30Z"},
+        "resources": [{"status": "Synced"}, {"status": "OutOfSync"}, {"status": "OutOfSync"}],
     }
 
     lines = _lines("Application", _object(spec={"project": "shop"}, status=status))
 
     info = 'exported_namespace="shop",name="web",project="shop",sync_status="Synced"'
     assert lines[f'levelset_app_info{{{info},health_status="Healthy"}}'] == 1
+    app = 'exported_namespace="shop",name="web"'
+    assert lines[f"levelset_app_drifted_resources{{{app}}}"] == 2
     last_sync = 'levelset_app_last_sync_timestamp_seconds{exported_namespace="shop",name="web"}'
     assert lines[last_sync] == 1796040030
 

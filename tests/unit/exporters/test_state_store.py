@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families as text
 from exporters.catalogue.metric import Metric, PerObject
 from exporters.catalogue.state import OBJECT_METRICS
 from exporters.state.kinds import WATCHED_KINDS
-from exporters.state.store import Lines, ObjectKey, StateStore
+from exporters.state.store import Lines, StateStore
+from exporters.state.text import escaped
 from kube_runtime.resource import Json, Key
 
 UNLIMITED = 10**9
@@ -30,13 +31,16 @@ def _lines(name: str, value: int = 1) -> Lines:
     return {family.name: [f'{family.name}{{name="{name}"}} {value}\n'] for family in FAMILIES}
 
 
-def _key(name: str, kind: str = "Rollout") -> ObjectKey:
-    return (kind, Key("shop", name))
+def _key(name: str) -> Key:
+    return Key("shop", name)
 
 
 @pytest.fixture
 def store() -> StateStore:
-    return StateStore(FAMILIES, max_series_per_family=UNLIMITED)
+    store = StateStore(FAMILIES, max_series_per_family=UNLIMITED)
+    store.show("Rollout")
+    store.show("Application")
+    return store
 
 
 def test_an_empty_store_is_an_empty_page(store: StateStore) -> None:
@@ -44,8 +48,8 @@ def test_an_empty_store_is_an_empty_page(store: StateStore) -> None:
 
 
 def test_a_family_has_one_header_whatever_the_kinds_below_it(store: StateStore) -> None:
-    store.put(_key("x", "Rollout"), _lines("x"))
-    store.put(_key("y", "Application"), _lines("y"))
+    store.put("Rollout", _key("x"), _lines("x"))
+    store.put("Application", _key("y"), _lines("y"))
 
     assert store.page().decode() == (
         "# HELP levelset_a A test.\n# TYPE levelset_a gauge\n"
@@ -58,9 +62,9 @@ def test_a_family_has_one_header_whatever_the_kinds_below_it(store: StateStore) 
 def test_an_update_replaces_the_lines_and_drops_the_families_that_are_gone(
     store: StateStore,
 ) -> None:
-    store.put(_key("x"), _lines("x"))
+    store.put("Rollout", _key("x"), _lines("x"))
 
-    store.put(_key("x"), {"levelset_a": ['levelset_a{name="x"} 2\n']})
+    store.put("Rollout", _key("x"), {"levelset_a": ['levelset_a{name="x"} 2\n']})
 
     assert b"levelset_b" not in store.page()
     assert b'levelset_a{name="x"} 2\n' in store.page()
@@ -68,37 +72,48 @@ def test_an_update_replaces_the_lines_and_drops_the_families_that_are_gone(
 
 
 def test_a_deleted_object_is_gone_from_the_next_page(store: StateStore) -> None:
-    store.put(_key("x"), _lines("x"))
-    store.put(_key("y"), _lines("y"))
+    store.put("Rollout", _key("x"), _lines("x"))
+    store.put("Rollout", _key("y"), _lines("y"))
 
-    store.delete(_key("x"))
+    store.delete("Rollout", _key("x"))
 
     assert b'name="x"' not in store.page()
-    assert store.count("Rollout") == 1
+    assert store.series == 2
 
 
 def test_deleting_what_is_not_there_does_nothing(store: StateStore) -> None:
-    store.delete(_key("x"))
+    store.delete("Rollout", _key("x"))
 
     assert store.page() == b""
 
 
-def test_replace_leaves_exactly_what_was_listed(store: StateStore) -> None:
-    store.put(_key("old"), _lines("old"))
-    store.put(_key("kept"), _lines("kept", 1))
+def test_a_kind_is_out_of_sight_until_it_is_shown() -> None:
+    store = StateStore(FAMILIES, max_series_per_family=UNLIMITED)
+    store.put("Rollout", _key("x"), _lines("x"))
 
-    store.replace({_key("kept"): _lines("kept", 2), _key("new"): _lines("new")})
+    assert (store.page(), store.series) == (b"", 0)
 
-    page = store.page()
-    assert b'name="old"' not in page
-    assert b'levelset_a{name="kept"} 2' in page
-    assert b'name="new"' in page
+    store.show("Rollout")
+    assert (store.page().count(b'name="x"'), store.series) == (2, 2)
+
+
+def test_a_kind_that_is_forgotten_is_gone_and_hidden(store: StateStore) -> None:
+    store.put("Rollout", _key("x"), _lines("x"))
+    store.put("Application", _key("y"), _lines("y"))
+
+    store.forget("Rollout")
+    store.put("Rollout", _key("z"), _lines("z"))
+
+    assert b'name="y"' in store.page()
+    assert b'name="x"' not in store.page()
+    assert b'name="z"' not in store.page()
 
 
 def test_a_family_over_its_limit_is_cut_and_the_cut_is_counted() -> None:
     store = StateStore(FAMILIES, max_series_per_family=3)
+    store.show("Rollout")
     for number in range(5):
-        store.put(_key(f"x{number}"), _lines(f"x{number}"))
+        store.put("Rollout", _key(f"x{number}"), _lines(f"x{number}"))
 
     page = store.page()
 
@@ -108,10 +123,11 @@ def test_a_family_over_its_limit_is_cut_and_the_cut_is_counted() -> None:
 
 def test_what_the_limit_kept_out_comes_back_when_there_is_room() -> None:
     store = StateStore(FAMILIES, max_series_per_family=1)
-    store.put(_key("x"), _lines("x"))
-    store.put(_key("y"), _lines("y"))
+    store.show("Rollout")
+    store.put("Rollout", _key("x"), _lines("x"))
+    store.put("Rollout", _key("y"), _lines("y"))
 
-    store.delete(_key("x"))
+    store.delete("Rollout", _key("x"))
 
     assert b'levelset_a{name="y"} 1' in store.page()
     assert store.series_dropped == 0
@@ -123,29 +139,37 @@ class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store = StateStore(FAMILIES, max_series_per_family=UNLIMITED)
-        self.model: dict[ObjectKey, int] = {}
+        self.model: dict[tuple[str, Key], int] = {}
+        self.shown: set[str] = set()
 
-    @rule(name=st.sampled_from("pqrst"), value=st.integers(0, 9))
-    def put(self, name: str, value: int) -> None:
-        self.store.put(_key(name), _lines(name, value))
-        self.model[_key(name)] = value
+    @rule(kind=st.sampled_from("KL"), name=st.sampled_from("pqr"), value=st.integers(0, 9))
+    def put(self, kind: str, name: str, value: int) -> None:
+        self.store.put(kind, _key(name), _lines(kind + name, value))
+        self.model[kind, _key(name)] = value
 
-    @rule(name=st.sampled_from("pqrst"))
-    def delete(self, name: str) -> None:
-        self.store.delete(_key(name))
-        self.model.pop(_key(name), None)
+    @rule(kind=st.sampled_from("KL"), name=st.sampled_from("pqr"))
+    def delete(self, kind: str, name: str) -> None:
+        self.store.delete(kind, _key(name))
+        self.model.pop((kind, _key(name)), None)
 
-    @rule(names=st.dictionaries(st.sampled_from("pqrst"), st.integers(0, 9)))
-    def replace(self, names: dict[str, int]) -> None:
-        self.store.replace({_key(n): _lines(n, v) for n, v in names.items()})
-        self.model = {_key(n): v for n, v in names.items()}
+    @rule(kind=st.sampled_from("KL"))
+    def show(self, kind: str) -> None:
+        self.store.show(kind)
+        self.shown.add(kind)
+
+    @rule(kind=st.sampled_from("KL"))
+    def forget(self, kind: str) -> None:
+        self.store.forget(kind)
+        self.shown.discard(kind)
+        self.model = {key: value for key, value in self.model.items() if key[0] != kind}
 
     @invariant()
-    def the_page_holds_exactly_the_model(self) -> None:
+    def the_page_holds_exactly_the_model_of_what_is_shown(self) -> None:
         lines = {line for line in self.store.page().decode().splitlines() if line[0] != "#"}
         expected = {
-            f'{family.name}{{name="{key.name}"}} {value}'
-            for (_, key), value in self.model.items()
+            f'{family.name}{{name="{kind}{key.name}"}} {value}'
+            for (kind, key), value in self.model.items()
+            if kind in self.shown
             for family in FAMILIES
         }
         assert lines == expected
@@ -154,8 +178,9 @@ class StoreMachine(RuleBasedStateMachine):
 
 TestStoreMachine = StoreMachine.TestCase
 
-NASTY = st.text(
-    st.one_of(st.sampled_from('"\\\n\r\t{}=,# 🙂\u2028\x00'), st.characters(codec="utf-8")),
+RESERVED = st.text(st.sampled_from('"\\\nn'), min_size=1, max_size=4)
+NASTY = RESERVED | st.text(
+    st.sampled_from('"\\\n\r\t{}=,#n 🙂\u2028\x00') | st.characters(codec="utf-8"),
     min_size=1,
     max_size=12,
 )
@@ -184,13 +209,18 @@ OBJECTS = st.fixed_dictionaries(
 )
 
 
+def test_what_the_format_reserves_is_escaped() -> None:
+    assert escaped('a\\b"c\nd') == r"a\\b\"c\nd"
+
+
 @given(st.lists(st.tuples(st.sampled_from(WATCHED_KINDS), OBJECTS), max_size=8))
 def test_any_objects_make_a_page_that_parses_without_doubles(
     objects: list[tuple[Any, Json]],
 ) -> None:
     store = StateStore(OBJECT_METRICS, max_series_per_family=UNLIMITED)
     for kind, obj in objects:
-        store.put((kind.name, Key.of(obj)), kind.render(obj))
+        store.put(kind.name, Key.of(obj), kind.render(obj))
+        store.show(kind.name)
 
     page = store.page().decode()
 
