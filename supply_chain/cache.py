@@ -51,12 +51,14 @@ class VerdictCache:
         deny_seconds: float = DENY_SECONDS,
         max_entries: int = MAX_ENTRIES,
         observe: Callable[[Use], None] = lambda _: None,
+        observe_size: Callable[[int], None] = lambda _: None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._allow_seconds = allow_seconds
         self._deny_seconds = deny_seconds
         self._max_entries = max_entries
         self._observe = observe
+        self._observe_size = observe_size
         self._clock = clock
         self._kept: OrderedDict[Question, _Kept] = OrderedDict()
         self._flights = SingleFlight[Question, PolicyVerdict]()
@@ -88,3 +90,4 @@ class VerdictCache:
         self._kept.move_to_end(question)
         while len(self._kept) > self._max_entries:
             self._kept.popitem(last=False)
+        self._observe_size(len(self._kept))

@@ -1,0 +1,1 @@
+"""The webhook's own certificate authority and serving certificate, and their rotation."""
