@@ -1,6 +1,7 @@
 """Which programs there are, in which pinned module each lives, and how it tells its version."""
 
 import functools
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +36,8 @@ class Program:
 
     @property
     def version(self) -> str:
-        """The pinned version, from go.mod; "local" for a module of our own."""
-        return _pinned(self.directory / "go.mod", self.package)
+        """The pinned version, from go.mod; for a module of our own it is made of its source."""
+        return _pinned(self.directory / "go.mod", self.package) or _own_version(self.directory)
 
     @property
     def linker_flags(self) -> str:
@@ -99,9 +100,17 @@ def program(name: str) -> Program:
 
 
 @functools.cache
-def _pinned(go_mod: Path, package: str) -> str:
+def _pinned(go_mod: Path, package: str) -> str | None:
     for found in _REQUIRE.finditer(go_mod.read_text()):
         module = found["module"]
         if package == module or package.startswith(f"{module}/"):
             return found["version"]
-    return "local"
+    return None
+
+
+@functools.cache
+def _own_version(directory: Path) -> str:
+    content = hashlib.sha256()
+    for file in sorted(each for each in directory.rglob("*") if each.is_file()):
+        content.update(file.read_bytes())
+    return f"own-{content.hexdigest()[:8]}"
