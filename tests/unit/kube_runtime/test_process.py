@@ -1,0 +1,95 @@
+"""The parts of the process shell that need no cluster; the rest is in the contract tests."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import kopf
+import pytest
+
+from kube_runtime import process
+from kube_runtime.errors import BadKubeconfig
+from kube_runtime.process import ProcessSettings, run_main
+from kube_runtime.settings import load_settings
+
+
+@pytest.fixture(autouse=True)
+def root_logger_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_an_error_we_know_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    async def main() -> int:
+        raise BadKubeconfig("kubeconfig /x: expected a file, found none; pass --kubeconfig")
+
+    code = run_main(ProcessSettings(name="levelset-test"), main)
+
+    assert code == 1
+    assert capsys.readouterr().err == (
+        "levelset-test: kubeconfig /x: expected a file, found none; pass --kubeconfig\n"
+    )
+
+
+def test_the_trace_is_shown_to_those_who_ask_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    async def main() -> int:
+        raise BadKubeconfig("kubeconfig /x")
+
+    run_main(ProcessSettings(log_level="debug"), main)
+
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_main_that_ends_well_gives_its_code() -> None:
+    async def main() -> int:
+        return 0
+
+    assert run_main(ProcessSettings(), main) == 0
+
+
+@pytest.mark.parametrize("decorator", [kopf.on.create, kopf.on.update, kopf.on.delete, kopf.timer])
+def test_a_handler_that_would_write_to_users_objects_is_refused(
+    decorator: Any,
+) -> None:
+    registry = kopf.OperatorRegistry()
+
+    @decorator("levelset.dev", "v1alpha1", "podsets", registry=registry)  # type: ignore[untyped-decorator]  # one of four
+    async def handler(**_: object) -> None: ...
+
+    with pytest.raises(TypeError, match=r"expected only on\.event"):
+        process._refuse_writing_handlers(registry)
+
+
+def test_wake_ups_and_admission_are_welcome() -> None:
+    registry = kopf.OperatorRegistry()
+
+    @kopf.on.event("levelset.dev", "v1alpha1", "podsets", registry=registry)
+    async def wake_up(**_: object) -> None: ...
+
+    @kopf.on.validate("pods", registry=registry, id="verify")
+    async def verify(**_: object) -> None: ...
+
+    process._refuse_writing_handlers(registry)
+
+
+def test_kopf_is_told_to_write_nothing() -> None:
+    settings = process._kopf_settings()
+
+    assert not settings.posting.enabled
+    assert settings.process.ultimate_exiting_timeout is None
+
+
+def test_lease_times_that_do_not_fit_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        load_settings(ProcessSettings, ["--lease-seconds=5"], env_prefix="TEST_", environ={})
+
+    assert caught.value.code == 2
+    assert "expected each to be less than the next, found 2.0, 10.0, 5" in capsys.readouterr().err
+
+
+def test_the_name_of_the_process_is_not_the_users() -> None:
+    with pytest.raises(SystemExit):
+        load_settings(ProcessSettings, ["--name=x"], env_prefix="TEST_", environ={})
