@@ -120,8 +120,15 @@ def _special_flags(
     stage: Stage, services: Services, to: _Addresses, push_secret: str
 ) -> Mapping[str, Sequence[str]]:
     """Return what one part alone is told: where its servers listen, which registry is plain HTTP."""
-    del stage, services, to, push_secret
-    return {}
+    del stage, push_secret
+    return {
+        "supply_chain": (
+            f"--admission-host={to.host}",
+            f"--admission-port={to.admission}",
+            f"--webhook-url=https://{to.host}:{to.admission}",
+            f"--insecure-registries={services.registry.address}",
+        ),
+    }
 
 
 def _run(stage: Stage, to: _Addresses, part: str, flags: Sequence[str]) -> Controller:

@@ -1,22 +1,27 @@
 """Step: programs, Debian packages; and the manifests that the chart will ship."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 
 from kube_runtime.resource import Json
+from levelset.commands import tools
 from levelset.demo import accounts, application
 from levelset.demo.errors import DemoFailedError
 from levelset.demo.narrator import Step
 from levelset.demo.stage import DEPLOY, SYSTEM_NAMESPACE, Options
 from local_cluster.kubectl import Kubectl
+from local_cluster.tools.install import Purpose
 
 METRICS_READER = "levelset-metrics-reader"
 
 
 async def install(options: Options, step: Step) -> None:
     """Install what the demo needs and this machine lacks."""
-    del options
-    step.summary = "all there"
+    purpose = Purpose.DEMO
+    got = await asyncio.to_thread(tools.install, purpose, with_apt=options.install_packages)
+    step.note("built or installed what was missing" if got else "everything is here")
+    step.summary = "everything is here"
 
 
 def apply_manifests(kubectl: Kubectl, step: Step) -> None:

@@ -5,7 +5,7 @@ On a terminal the running step has a spinner; in a log file the same lines come 
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -59,14 +59,14 @@ class Narrator:
         self.console.print(f"\n[bold]{escape(text)}[/bold]  [dim]{escape(subtitle)}[/dim]")
 
     @contextmanager
-    def step(self, title: str) -> Iterator[Step]:
+    def step(self, title: str, *, has_own_progress: bool = False) -> Iterator[Step]:
         """Tell one step; its duration is printed when it ends, also when it fails."""
         number = len(self.finished) + 1
         step = Step(self.console)
         self.console.print(f"\n[bold blue]{number:>3}[/bold blue]  [bold]{escape(title)}[/bold]")
         began, holds = time.monotonic(), False
         try:
-            with self.console.status(f"[dim]{escape(title)} …[/dim]"):
+            with self._spinner(title) if not has_own_progress else nullcontext():
                 yield step
             holds = True
         finally:
@@ -74,6 +74,9 @@ class Narrator:
             self.finished.append(Finished(number, title, seconds, holds, step.summary))
             mark = "[bold green]✔[/bold green]" if holds else "[bold red]✘[/bold red]"
             self.console.print(f"{_INDENT}{mark} [dim]{seconds:.1f} s[/dim]")
+
+    def _spinner(self, title: str) -> AbstractContextManager[object]:
+        return self.console.status(f"[dim]{escape(title)} …[/dim]")
 
     def closing_table(self) -> Table:
         """Sum the story up."""

@@ -76,7 +76,7 @@ async def _guarded(options: Options, narrator: Narrator) -> None:
 
 
 async def _play(options: Options, narrator: Narrator, stage: Stage) -> Cluster:
-    with narrator.step("Programs that the demo needs") as step:
+    with narrator.step("Programs that the demo needs", has_own_progress=True) as step:
         await install.install(options, step)
     with narrator.step(f"A Kubernetes cluster with {options.nodes} nodes") as step:
         cluster = await bring_up.bring_up(options, step)
