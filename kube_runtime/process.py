@@ -37,7 +37,7 @@ R = TypeVar("R")
 _log: Final = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _LOGIN_RETRY_SECONDS: Final = 10.0
-_WATCH_SECONDS: Final = 300.0
+_WATCH_SECONDS: Final = 300  # an integer: the API server refuses 300.0
 _CONNECT_SECONDS: Final = 10.0
 _READY_POLL_SECONDS: Final = 0.1
 # How the time for the stop is shared out, in the order of the stop.
