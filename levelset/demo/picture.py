@@ -65,12 +65,16 @@ def draw(
             "matplotlib is not installed, so there is no picture; requirements/dev.txt has it"
         ) from error
     figure = Figure(figsize=(9, 5.4), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    rates = answers_per_second(requests, start=start, end=end)
+    ratios = (3, 2) if rates else (1,)
+    panels = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)
     colours = dict(zip(revisions_of(moments), _COLOURS, strict=False))
-    _draw_pods(above, moments, colours, start=start, end=end)
-    _draw_answers(below, answers_per_second(requests, start=start, end=end), colours)
+    _draw_pods(panels[0, 0], moments, colours, start=start, end=end)
+    if rates:
+        _draw_answers(panels[-1, 0], rates, colours)
+    panels[-1, 0].set_xlabel("seconds since the push")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    for axes in (above, below):
+    for axes in panels.flat:
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
@@ -109,5 +113,4 @@ def _draw_answers(
         axes.plot(times, values, color=colour, label=f"answers of {version}", linewidth=1.8)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("requests per second")
-    axes.set_xlabel("seconds since the push")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=9)
