@@ -106,8 +106,11 @@ class ApiClient:
         return self._derived(self._sender.with_headers(tuple(headers)))
 
     def without_fence(self) -> Self:
-        """Make a client for the lease itself, and for what may be written without leading."""
-        return self._derived(self._sender.with_gate(Gate()))
+        """Make a client for the lease itself, and for what may be written without leading.
+
+        It has limits of its own: a renewal must not queue behind a thousand creates.
+        """
+        return self._derived(self._sender.side_lane(Gate()))
 
     async def get(
         self,

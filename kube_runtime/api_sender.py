@@ -24,6 +24,10 @@ from kube_runtime.transport import Call, Transport
 # More at once does not make the API server faster, but its answers later: 1000 pods took the
 # same 3.2-4.8 s with 50 and with 200 in flight.
 MAX_IN_FLIGHT: Final = 100
+# For the lease, the events, the scrapes: few requests that must not queue behind a thousand creates.
+_SIDE_LANE_QPS: Final = 50
+_SIDE_LANE_BURST: Final = 100
+_SIDE_LANE_IN_FLIGHT: Final = 10
 
 
 class Fence(Protocol):
@@ -66,10 +70,12 @@ class Sender:
         derived._headers = headers  # noqa: SLF001 - of our own class
         return derived
 
-    def with_gate(self, gate: Gate) -> Self:
-        """Make a sender with another fence, over the same pool and limits."""
+    def side_lane(self, gate: Gate) -> Self:
+        """Make a sender with another fence and small limits of its own, over the same pool."""
         derived = copy.copy(self)
         derived.gate = gate
+        derived._limiter = TokenBucket(_SIDE_LANE_QPS, _SIDE_LANE_BURST, clock=self._clock)  # noqa: SLF001 - of our own class
+        derived._in_flight = asyncio.Semaphore(_SIDE_LANE_IN_FLIGHT)  # noqa: SLF001
         return derived
 
     async def send(self, call: Call, *, timeout_seconds: float | None = None) -> Any:
