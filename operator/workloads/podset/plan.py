@@ -21,7 +21,7 @@ BURST_REPLICAS: Final = 500  # no more creations or deletions in one go, as upst
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What one look at a PodSet sees."""
+    """What one look at a PodSet sees, once the store shows everything that we wrote."""
 
     podset: PodSet
     pods: tuple[Pod, ...] = ()
@@ -30,8 +30,6 @@ class World:
     """Orphans that its selector matches."""
     release: tuple[Pod, ...] = ()
     """Pods that it controls, but whose labels it no longer selects."""
-    is_settled: bool = True
-    """Whether the store shows everything that we wrote; before that, nobody counts pods."""
     related_on_node: Mapping[str, int] = field(default_factory=dict, hash=False)
     """How many active pods of the same Rollout each node has."""
 
@@ -61,7 +59,7 @@ def plan_pods(world: World, *, now: datetime, random_source: random.Random) -> P
         # The garbage collector is at work: making or taking pods would fight it.
         return Plan(look_again_after=look_again_after)
     active = [pod for pod in world.pods if pod.is_active]
-    missing = world.podset.replicas - len(active) if world.is_settled else 0
+    missing = world.podset.replicas - len(active)
     return Plan(
         release=world.release,
         adopt=world.adopt,

@@ -35,14 +35,9 @@ def next_status(
     pods: Iterable[Pod],
     *,
     failure: Failure | None,
-    is_settled: bool = True,
     now: datetime,
 ) -> PodSetStatus:
-    """Describe the pods as the sync found them, and what kept it from its aim.
-
-    While the cache lags behind our own writes the spec was not acted upon, so observedGeneration
-    stays: a Rollout that waits for the last old pod must not be told of zero pods too early.
-    """
+    """Describe the pods as the sync found them, and what kept it from its aim."""
     pods = tuple(pods)
     active = [pod for pod in pods if pod.is_active]
     wanted_labels = podset.template_labels.items()
@@ -54,7 +49,7 @@ def next_status(
         ready_replicas=ready,
         available_replicas=available,
         terminating_replicas=sum(pod.is_terminating for pod in pods),
-        observed_generation=podset.generation if is_settled else podset.status.observed_generation,
+        observed_generation=podset.generation,
         selector=podset.selector.to_string(),
         conditions=_conditions(podset, len(active), available, failure, now),
     )

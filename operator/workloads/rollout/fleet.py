@@ -64,6 +64,16 @@ class Fleet:
             }
         )
 
+    def resized(self, sizes: dict[str, int]) -> "Fleet":
+        """Give the named PodSets these sizes, and leave the notes as they are."""
+        return self.mapped(
+            {
+                podset.key.name: replace(podset, replicas=sizes[podset.key.name])
+                for podset in self.all
+                if podset.key.name in sizes
+            }
+        )
+
     def mapped(self, changed: dict[str, PodSet]) -> "Fleet":
         """Put the changed PodSets in the place of those of the same name."""
         return Fleet(

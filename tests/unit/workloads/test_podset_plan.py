@@ -71,17 +71,12 @@ def test_pods_that_go_or_have_ended_are_replaced_and_left_alone(facts: dict[str,
     assert decided.delete == ()
 
 
-def test_nobody_counts_pods_before_the_cache_shows_our_own_writes() -> None:
-    assert plan(World(podset(5), pods(1), is_settled=False)).create == ()
-    assert plan(World(podset(0), pods(1), is_settled=False)).delete == ()
-
-
-def test_claims_are_settled_even_then() -> None:
+def test_claims_come_before_the_count() -> None:
     orphan, stray = pods(2)
 
-    decided = plan(World(podset(5), (orphan,), adopt=(orphan,), release=(stray,), is_settled=False))
+    decided = plan(World(podset(1), (orphan,), adopt=(orphan,), release=(stray,)))
 
-    assert (decided.adopt, decided.release) == ((orphan,), (stray,))
+    assert (decided.adopt, decided.release, decided.create) == ((orphan,), (stray,), ())
     assert decided.needs_owner
 
 

@@ -85,11 +85,6 @@ def test_a_status_that_says_the_same_is_equal_later() -> None:
     assert later.to_json() == first.to_json()
 
 
-def test_a_generation_is_observed_once_the_cache_shows_our_writes() -> None:
-    assert status(is_settled=False).observed_generation == -1
-    assert status().observed_generation == 4
-
-
 def test_an_unusable_selector_stalls() -> None:
     told = invalid_status(
         PodSetStatus(), InvalidSelector("spec.selector: bad"), generation=2, now=NOW

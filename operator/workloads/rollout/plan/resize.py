@@ -21,9 +21,7 @@ def resize(rollout: Rollout, fleet: Fleet) -> Fleet:
         return fleet
     if len(fleet.active) <= 1:
         return _resize_one(rollout, fleet)
-    if not is_resized:
-        return fleet
-    return fleet.scaled(rollout, _shares(rollout, fleet))
+    return _spread(rollout, fleet) if is_resized else fleet
 
 
 def _resize_one(rollout: Rollout, fleet: Fleet) -> Fleet:
@@ -31,22 +29,33 @@ def _resize_one(rollout: Rollout, fleet: Fleet) -> Fleet:
     target = next(iter(fleet.active), fleet.new or next(reversed(fleet.old), None))
     if target is None:
         return fleet
-    size = rollout.replicas
-    if rollout.pod_replacement_policy is PodReplacementPolicy.TERMINATION_COMPLETE:
-        size = min(size, target.replicas + max(0, room_above(rollout, fleet)))
-    resized = fleet.scaled(rollout, {target.key.name: size})
-    # An old PodSet at its size needs no note as long as nobody reads it: no write for nothing.
-    is_noted = desired_replicas(target) in (None, rollout.replicas)
-    return fleet if size == target.replicas and is_noted else resized
+    if desired_replicas(target) in (None, rollout.replicas) and target.replicas == rollout.replicas:
+        return fleet
+    add = _within_capacity(rollout, fleet, rollout.replicas - target.replicas)
+    sizes = {target.key.name: target.replicas + add}
+    if sizes[target.key.name] != rollout.replicas:
+        return fleet.resized(sizes)  # without a note: the rest follows when there is room
+    return fleet.scaled(rollout, sizes)
 
 
-def _shares(rollout: Rollout, fleet: Fleet) -> dict[str, int]:
+def _spread(rollout: Rollout, fleet: Fleet) -> Fleet:
     sizes = {podset.key.name: podset.replicas for podset in fleet.active}
     if _is_saturated(rollout, fleet.new):
-        return sizes | {podset.key.name: 0 for podset in fleet.old if podset.replicas > 0}
-    if rollout.strategy is StrategyType.ROLLING_UPDATE:
-        return _proportional(rollout, fleet)
-    return sizes
+        zeros = {podset.key.name: 0 for podset in fleet.old if podset.replicas > 0}
+        return fleet.scaled(rollout, sizes | zeros)
+    if rollout.strategy is not StrategyType.ROLLING_UPDATE:
+        return fleet.scaled(rollout, sizes)
+    wanted = maths.max_replicas(rollout) - fleet.replicas
+    add = _within_capacity(rollout, fleet, wanted)
+    sizes = _proportional(rollout, fleet, add)
+    return fleet.scaled(rollout, sizes) if add == wanted else fleet.resized(sizes)
+
+
+def _within_capacity(rollout: Rollout, fleet: Fleet, add: int) -> int:
+    """Bound a growth by what terminating pods leave, where they are to be waited for."""
+    if rollout.pod_replacement_policy is PodReplacementPolicy.TERMINATION_STARTED:
+        return add
+    return min(add, max(0, room_above(rollout, fleet)))
 
 
 def _is_saturated(rollout: Rollout, new: PodSet | None) -> bool:
@@ -57,9 +66,8 @@ def _is_saturated(rollout: Rollout, new: PodSet | None) -> bool:
     )
 
 
-def _proportional(rollout: Rollout, fleet: Fleet) -> dict[str, int]:
+def _proportional(rollout: Rollout, fleet: Fleet, add: int) -> dict[str, int]:
     """Spread the difference over the active ones by their size; the largest takes the rest."""
-    add = _to_add(rollout, fleet)
     by_size = sorted(fleet.active, key=age_key, reverse=add > 0)
     by_size.sort(key=lambda podset: -podset.replicas)
     sizes, added = {}, 0
@@ -70,11 +78,6 @@ def _proportional(rollout: Rollout, fleet: Fleet) -> dict[str, int]:
     largest = by_size[0].key.name
     sizes[largest] = max(0, sizes[largest] + add - added)
     return sizes
-
-
-def _to_add(rollout: Rollout, fleet: Fleet) -> int:
-    add = maths.max_replicas(rollout) - fleet.replicas
-    return min(add, max(0, room_above(rollout, fleet))) if add > 0 else add
 
 
 def _part(rollout: Rollout, podset: PodSet, add: int, *, left: int) -> int:

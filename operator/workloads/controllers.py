@@ -1,0 +1,104 @@
+"""Puts both controllers together over one client.
+
+Called by __main__, and by tests that run the controllers in their own process.
+"""
+
+import random
+from dataclasses import dataclass
+from typing import Final
+
+from exporters.instrument import Instruments
+from kube_runtime.api import ApiClient
+from kube_runtime.clock import SYSTEM_CLOCK, Clock
+from kube_runtime.controller import Controller
+from kube_runtime.events import EventRecorder
+from kube_runtime.freshness import Freshness
+from kube_runtime.informer import Informer, drop_managed_fields
+from kube_runtime.resource import PODS, Resource
+from kube_runtime.stage import Service
+from kube_runtime.store import by_owner_uid, orphans_by_namespace
+from workloads import names
+from workloads.metrics import WorkloadsMetrics
+from workloads.podset.controller import build_podset_controller
+from workloads.podset.reconciler import ORPHAN_INDEX, OWNER_INDEX
+from workloads.podset.slim import slim_pod
+from workloads.rollout.controller import build_rollout_controller
+from workloads.settings import WorkloadsSettings
+from workloads.surroundings import Surroundings
+
+_INDEXERS: Final = {OWNER_INDEX: by_owner_uid, ORPHAN_INDEX: orphans_by_namespace}
+
+
+@dataclass(frozen=True, slots=True)
+class Controllers:
+    """Both controllers, ready to run."""
+
+    informers: tuple[Informer, ...]
+    events: EventRecorder
+    podset: Controller
+    rollout: Controller
+    podset_freshness: Freshness
+    rollout_freshness: Freshness
+
+    @property
+    def always(self) -> list[Service]:
+        """What runs whether this process leads or not."""
+        return [
+            *(informer.run for informer in self.informers),
+            self.events.run,
+            self.podset_freshness.run,
+            self.rollout_freshness.run,
+        ]
+
+    @property
+    def leading(self) -> list[Service]:
+        """What only a leader runs."""
+        return [self.podset.run, self.rollout.run]
+
+    def are_synced(self) -> bool:
+        """Tell whether every informer has seen the whole of its kind."""
+        return all(informer.has_synced for informer in self.informers)
+
+
+def build_controllers(
+    api: ApiClient,
+    settings: WorkloadsSettings,
+    *,
+    instruments: Instruments,
+    clock: Clock = SYSTEM_CLOCK,
+    random_source: random.Random | None = None,
+) -> Controllers:
+    """Build both controllers; nothing runs yet."""
+    runtime = instruments.runtime
+
+    def informer(resource: Resource) -> Informer:
+        return Informer(
+            api,
+            resource,
+            namespace=settings.watch_namespace,
+            indexers=_INDEXERS,
+            transform=slim_pod if resource is PODS else drop_managed_fields,
+            instrumentation=runtime,
+            clock=clock,
+        )
+
+    around = Surroundings(
+        api=api,
+        settings=settings,
+        pods=informer(PODS),
+        podsets=informer(names.PODSETS),
+        rollouts=informer(names.ROLLOUTS),
+        events=EventRecorder(api, names.FIELD_MANAGER, instrumentation=runtime, clock=clock),
+        metrics=WorkloadsMetrics(instruments),
+        runtime=runtime,
+        clock=clock,
+        random_source=random_source or random.Random(),  # noqa: S311 - names, not secrets
+    )
+    return Controllers(
+        informers=(around.pods, around.podsets, around.rollouts),
+        events=around.events,
+        podset=build_podset_controller(around),
+        rollout=build_rollout_controller(around),
+        podset_freshness=Freshness(around.podsets, instrumentation=runtime, clock=clock),
+        rollout_freshness=Freshness(around.rollouts, instrumentation=runtime, clock=clock),
+    )

@@ -1,0 +1,36 @@
+"""Puts the Rollout controller together: queue, expectations, handlers, reconciler."""
+
+from kube_runtime.controller import Controller
+from kube_runtime.expectations import Expectations
+from kube_runtime.resource import Key
+from workloads.rollout.podset_writer import PodSetWriter
+from workloads.rollout.reconciler import RolloutReconciler
+from workloads.rollout.wakeups import RolloutWakeUps
+from workloads.surroundings import Surroundings
+
+
+def build_rollout_controller(around: Surroundings) -> Controller:
+    """Build the controller and connect it to the informers."""
+    expectations = Expectations[Key](clock=around.clock)
+    controller = Controller(
+        "rollout",
+        RolloutReconciler(
+            around.api,
+            rollouts=around.rollouts.store,
+            podsets=around.podsets,
+            writer=PodSetWriter(around.api, around.events, around.metrics, around.clock),
+            expectations=expectations,
+            events=around.events,
+            metrics=around.metrics,
+            clock=around.clock,
+        ),
+        workers=around.settings.rollout_workers,
+        resync_seconds=around.settings.resync_seconds,
+        resync_keys=around.rollouts.store.keys,
+        instrumentation=around.runtime,
+        clock=around.clock,
+    )
+    wakeups = RolloutWakeUps(controller.queue, expectations, around.rollouts.store)
+    around.rollouts.on_change(wakeups.on_rollout)
+    around.podsets.on_change(wakeups.on_podset)
+    return controller

@@ -1,0 +1,41 @@
+"""What the process can be told; flags, variables and the file are derived from these fields."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from exporters.settings import MetricsSettings
+from kube_runtime.process_settings import ProcessSettings
+from workloads.names import FIELD_MANAGER
+
+ENV_PREFIX: Final = "LEVELSET_WORKLOADS_"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadsSettings:
+    """The PodSet and Rollout controllers."""
+
+    process: ProcessSettings = field(default_factory=lambda: ProcessSettings(name=FIELD_MANAGER))
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
+
+    watch_namespace: str | None = None
+    """Look after this namespace only; else after all."""
+    qps: float = 200.0
+    """Requests a second to the API server in the long run; built-in controllers have 20."""
+    burst: int = 400
+    """Requests at once on top of it."""
+    podset_workers: int = 10
+    """PodSets worked on at the same time."""
+    rollout_workers: int = 5
+    """Rollouts worked on at the same time."""
+    max_in_flight: int = 100
+    """Creations or deletions of one PodSet's pods at the same time; more are no faster."""
+    resync_seconds: float = 600.0
+    """How often everything is looked at whatever the events said."""
+    request_timeout_seconds: float = 10.0
+    """How long an answer of the API server is waited for."""
+
+    def __post_init__(self) -> None:
+        for name in ("podset_workers", "rollout_workers", "max_in_flight"):
+            if getattr(self, name) < 1:
+                flag = "--" + name.replace("_", "-")
+                raise ValueError(f"{flag}: expected at least 1, found {getattr(self, name)}")
