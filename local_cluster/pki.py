@@ -47,6 +47,7 @@ class Authority:
             _builder(subject, subject, key)
             .add_extension(constraints, critical=True)
             .add_extension(usage, critical=True)
+            .add_extension(_subject_identifier(key), critical=False)
             .sign(key, hashes.SHA256())
         )
         pair = _write(directory, "ca", parsed, key)
@@ -75,6 +76,8 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+            .add_extension(_subject_identifier(key), critical=False)
+            .add_extension(_issuer_identifier(self._key), critical=False)
         )
         if hosts:
             names = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
@@ -92,6 +95,15 @@ def write_signing_key(directory: Path, file: str) -> Certificate:
         )
     )
     return Certificate(public, _write_key(directory / f"{file}.key", key))
+
+
+# Python 3.13 and later verify strictly (RFC 5280, 4.2.1.1 and 4.2.1.2) and refuse chains without these.
+def _subject_identifier(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
+    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+
+
+def _issuer_identifier(key: ec.EllipticCurvePrivateKey) -> x509.AuthorityKeyIdentifier:
+    return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
 
 
 def _name(common_name: str, groups: Sequence[str] = ()) -> x509.Name:

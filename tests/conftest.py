@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 CRDS = ROOT / "deploy" / "crds"
-_PLUGINS = ("services_fixtures",)
+_PLUGINS = ("services_fixtures", "node_fixtures")
 pytest_plugins = [
     f"tests.{name}" for name in _PLUGINS if Path(__file__).with_name(f"{name}.py").exists()
 ]

@@ -1,5 +1,5 @@
 """A whole cluster out of programs on this machine, without Docker; real nodes need root."""
 
-from local_cluster.embedded.provider import EmbeddedProvider
+from local_cluster.embedded.provider import EmbeddedProvider, why_no_real_nodes
 
-__all__ = ["EmbeddedProvider"]
+__all__ = ["EmbeddedProvider", "why_no_real_nodes"]

@@ -43,13 +43,13 @@ class Place:
     directory: Path
 
     @classmethod
-    def of(cls, name: str) -> "Place":
-        """Find the place of a cluster's name."""
+    def of(cls, name: str, clusters: Path | None = None) -> "Place":
+        """Find the place of a cluster's name, by default below XDG_STATE_HOME."""
         if not _NAME.fullmatch(name):
             raise BadPlan(
                 f"cluster name {name!r}: expected up to 40 of a-z, 0-9 and -, such as levelset"
             )
-        return cls(name, clusters_directory() / name)
+        return cls(name, (clusters or clusters_directory()).resolve() / name)
 
     @property
     def short(self) -> str:
@@ -146,4 +146,4 @@ class Place:
 def clusters_directory() -> Path:
     """The folder of all clusters' folders, below XDG_STATE_HOME."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base, "levelset", "clusters").resolve()
+    return Path(base, "levelset", "clusters")

@@ -32,12 +32,15 @@ _CLIENT_LIMITS = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedProvider:
-    """Makes clusters below XDG_STATE_HOME."""
+    """Makes clusters below one folder."""
+
+    clusters: Path | None = None
+    """Where the clusters' folders are; None: below XDG_STATE_HOME."""
 
     def up(self, plan: ClusterPlan, report: Report) -> Cluster:
         """Make the cluster; a half-made one is removed first, a complete one is left alone."""
         _check_version(plan)
-        place = Place.of(plan.name)
+        place = self._place(plan.name)
         with place.locked():
             plan = _possible_here(plan, report)
             wanted = Shape(plan.nodes, plan.simulated_nodes, None)
@@ -48,11 +51,15 @@ class EmbeddedProvider:
                 report(f"removing what is left of an earlier cluster {plan.name}")
                 sweep.remove(place)
             _check_machine(plan, place)
-            return _Making(place, plan, report).make()
+            try:
+                return _Making(place, plan, report).make()
+            except ClusterError:
+                report("half-made: `levelset cluster up` tries again, `down` removes it")
+                raise
 
     def down(self, name: str, report: Report) -> None:
         """Remove the cluster, its processes, links, mounts, cgroups and files."""
-        place = Place.of(name)
+        place = self._place(name)
         with place.locked():
             if not sweep.Traces.look(place):
                 report(f"there is no cluster {name}")
@@ -63,7 +70,7 @@ class EmbeddedProvider:
 
     def status(self, name: str) -> Status:
         """Tell whether the cluster is up, half-made or absent."""
-        place = Place.of(name)
+        place = self._place(name)
         if not sweep.Traces.look(place):
             return Status(name, "embedded", "absent")
         dead = [each for each, identity in place.programs().items() if not identity.is_alive()]
@@ -78,7 +85,8 @@ class EmbeddedProvider:
 
     def load_image(self, name: str, image: Path, report: Report) -> None:
         """Import a docker archive, an OCI archive or a folder in OCI layout into every node."""
-        place, shape = Place.of(name), _complete_shape(name)
+        place = self._place(name)
+        shape = _complete_shape(place)
         with images.as_archive(image) as archive:
             for node in range(1, shape.nodes + 1):
                 containerd.import_image(place.node_directory(node), archive)
@@ -86,12 +94,16 @@ class EmbeddedProvider:
 
     def kubeconfig(self, name: str) -> Path:
         """Tell where the administrator's kubeconfig is; ClusterError if the cluster is not up."""
-        _complete_shape(name)
-        return Place.of(name).kubeconfig
+        place = self._place(name)
+        _complete_shape(place)
+        return place.kubeconfig
 
     def allow_http_registry(self, name: str, registry: str) -> None:
         """Let the nodes pull from a registry ("198.18.0.1:5000") by plain http, from now on."""
-        containerd.allow_http(Place.of(name).registries, registry)
+        containerd.allow_http(self._place(name).registries, registry)
+
+    def _place(self, name: str) -> Place:
+        return Place.of(name, self.clusters)
 
 
 @dataclass(slots=True)
@@ -202,13 +214,14 @@ def _check_version(plan: ClusterPlan) -> None:
 
 def _possible_here(plan: ClusterPlan, report: Report) -> ClusterPlan:
     """Turn real nodes into simulated ones where this machine cannot have real ones."""
-    if not plan.nodes or (reason := _why_no_real_nodes()) is None:
+    if not plan.nodes or (reason := why_no_real_nodes()) is None:
         return plan
     report(f"{reason}: going on with simulated nodes, whose pods do not run")
     return replace(plan, nodes=0, simulated_nodes=max(plan.nodes, plan.simulated_nodes))
 
 
-def _why_no_real_nodes() -> str | None:
+def why_no_real_nodes() -> str | None:
+    """Tell what this machine lacks for real nodes; None if they can be had."""
     if os.geteuid() != 0:
         return "real nodes need root"
     missing = [name for name in _SYSTEM_PROGRAMS if shutil.which(name) is None]
@@ -245,10 +258,11 @@ def _as_wanted(place: Place, wanted: Shape) -> Cluster | None:
     return _described(place, shape)
 
 
-def _complete_shape(name: str) -> Shape:
-    shape = Place.of(name).shape()
+def _complete_shape(place: Place) -> Shape:
+    shape = place.shape()
     if shape is None or not shape.is_complete:
-        raise ClusterError(f"cluster {name} is not up: `levelset cluster up --name {name}`")
+        advice = f"`levelset cluster up --name {place.name}`"
+        raise ClusterError(f"cluster {place.name} is not up: {advice}")
     return shape
 
 

@@ -3,6 +3,7 @@
 Called by the demo and the tests; needs no container tool. Uploads are monolithic, since everything is in memory.
 """
 
+import io
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -71,7 +72,7 @@ async def _push_blob(session: aiohttp.ClientSession, base: str, blob: Blob) -> N
         location = answer.url.join(URL(answer.headers["Location"], encoded=True))
     upload = location.update_query(digest=blob.digest)
     headers = {"Content-Type": "application/octet-stream"}
-    async with session.put(upload, data=blob.content, headers=headers) as answer:
+    async with session.put(upload, data=io.BytesIO(blob.content), headers=headers) as answer:
         await _expect(answer, 201)
 
 
