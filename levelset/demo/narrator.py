@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 _INDENT = "     "
+_WIDTH_OF_A_FILE = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,18 @@ class Step:
             self.note(f"[italic cyan]│ {escape(line)}[/italic cyan]")
 
 
+def _console() -> Console:
+    console = Console(soft_wrap=True)
+    if not console.is_terminal:
+        console.width = _WIDTH_OF_A_FILE
+    return console
+
+
 @dataclass(slots=True)
 class Narrator:
     """Counts the steps and remembers how they went."""
 
-    console: Console = field(default_factory=lambda: Console(soft_wrap=True))
+    console: Console = field(default_factory=_console)
     finished: list[Finished] = field(default_factory=list)
 
     def title(self, text: str, subtitle: str) -> None:

@@ -44,6 +44,16 @@ class Row:
     show: Callable[[float], str] = _count
 
 
+@dataclass(frozen=True, slots=True)
+class OwnMetric:
+    """A counter's value, or a histogram's count with two of its quantiles."""
+
+    name: str
+    value: float
+    median: float = math.nan
+    p99: float = math.nan
+
+
 ROWS: Sequence[Row] = (
     Row("reconciles", "sum by (job) (controller_runtime_reconcile_total)"),
     Row("of them failed", "sum by (job) (controller_runtime_reconcile_errors_total)"),
@@ -73,6 +83,10 @@ ROWS: Sequence[Row] = (
     Row("holds its lease", "max by (job) (leader_election_master_status)"),
     Row("resident memory", "process_resident_memory_bytes", _megabytes),
     Row("processor time", "process_cpu_seconds_total", _seconds),
+)
+_OF_EVERY_PROCESS = ("levelset_metrics_", "levelset_event_loop_", "levelset_informer_")
+_STATE_SERIES = (
+    'count({job="exporters",__name__=~"levelset_(podset|rollout|application|.*imagepolicy).*"})'
 )
 _OWN_COUNTERS = 'sum by (job, __name__) ({{job="{job}",__name__=~"levelset_.+_total"}}) > 0'
 _OWN_HISTOGRAMS = 'sum by (job, __name__) ({{job="{job}",__name__=~"levelset_.+_count"}}) > 0'
@@ -105,15 +119,27 @@ async def _missing(prometheus: Prometheus) -> str:
     return "; ".join(down)
 
 
-async def _own(prometheus: Prometheus, part: str) -> dict[str, float]:
+async def _own(prometheus: Prometheus, part: str) -> list[OwnMetric]:
     """Return the part's own counters and histograms that have counted anything."""
-    found = {}
-    for query in (_OWN_COUNTERS, _OWN_HISTOGRAMS):
-        for sample in await prometheus.query(query.format(job=part)):
-            name = sample.labels["__name__"]
-            if not name.startswith("levelset_metrics_"):  # the metrics server's own, in all four
-                found[name] = sample.value
-    return found
+    found = [
+        OwnMetric(sample.labels["__name__"], sample.value)
+        for sample in await prometheus.query(_OWN_COUNTERS.format(job=part))
+    ]
+    for sample in await prometheus.query(_OWN_HISTOGRAMS.format(job=part)):
+        name = sample.labels["__name__"].removesuffix("_count")
+        quantiles = [await _own_quantile(prometheus, part, name, q) for q in (0.5, 0.99)]
+        found.append(OwnMetric(name, sample.value, *quantiles))
+    if part == "exporters":
+        families = await prometheus.query(_STATE_SERIES)
+        found += [OwnMetric("series of object state", s.value) for s in families]
+        return found
+    return [metric for metric in found if not metric.name.startswith(_OF_EVERY_PROCESS)]
+
+
+async def _own_quantile(prometheus: Prometheus, part: str, name: str, quantile: float) -> float:
+    buckets = f'sum by (le) ({name}_bucket{{job="{part}"}})'
+    samples = await prometheus.query(f"histogram_quantile({quantile}, {buckets})")
+    return samples[0].value if samples else math.nan
 
 
 def by_job(samples: Sequence[Sample]) -> dict[str, float]:
@@ -133,14 +159,21 @@ def runtime_table(answers: Sequence[tuple[Row, Mapping[str, float]]]) -> Table:
     return table
 
 
-def own_table(own: Mapping[str, Mapping[str, float]]) -> Table:
-    """List what each part counts of its own work; histograms by how often they observed."""
+def own_table(own: Mapping[str, Sequence[OwnMetric]]) -> Table:
+    """List what each part counts of its own work; histograms with median and 99th percentile."""
     table = Table(title="What each of them counts of its own work", title_justify="left")
     table.add_column("controller")
-    table.add_column("counter, or histogram's count")
-    table.add_column("value", justify="right")
-    for part, values in own.items():
-        for name, value in sorted(values.items()):
-            table.add_row(part, name, _count(value))
+    table.add_column("counter or histogram")
+    for column in ("count", "median", "p99"):
+        table.add_column(column, justify="right")
+    for part, metrics in own.items():
+        for metric in sorted(metrics, key=lambda m: m.name):
+            quantiles = (metric.median, metric.p99)
+            shown = ["" if math.isnan(q) else _own_unit(metric.name)(q) for q in quantiles]
+            table.add_row(part, metric.name, _count(metric.value), *shown)
         table.add_section()
     return table
+
+
+def _own_unit(name: str) -> Callable[[float], str]:
+    return _milliseconds if name.endswith("_seconds") else _count

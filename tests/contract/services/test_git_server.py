@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp import web
@@ -186,6 +188,20 @@ async def test_tls_is_trusted_with_the_servers_authority_only(tmp_path: Path) ->
 
     assert trusted == 0, said
     assert untrusted != 0
+
+
+async def test_its_certificate_passes_the_strict_rules_of_newer_pythons(tmp_path: Path) -> None:
+    async with GitServer.start(tmp_path / "git", tls=True) as server:
+        assert server.tls is not None
+        strict = ssl.create_default_context(cafile=server.tls.ca)
+        strict.verify_flags |= ssl.VERIFY_X509_STRICT  # the default of Python 3.13
+        timeout = aiohttp.ClientTimeout(total=10)
+
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(f"{server.url}/ready", ssl=strict) as answer,
+        ):
+            assert answer.status == 401
 
 
 async def test_a_repository_outside_the_servers_folder_is_refused(git_server: GitServer) -> None:
