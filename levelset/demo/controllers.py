@@ -1,6 +1,5 @@
 """Step: the four controllers as processes, each under its own ServiceAccount with the chart's RBAC, one leader each."""
 
-import asyncio
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from levelset.demo import accounts
 from levelset.demo.narrator import Step
 from levelset.demo.services import Services
 from levelset.demo.stage import Stage
-from local_cluster import ports, process
+from local_cluster import ports, process, tools
 from local_cluster.provider import Cluster
 from local_cluster.services import running
 from local_cluster.services.prometheus import ScrapeJob
@@ -120,8 +119,16 @@ def _special_flags(
     stage: Stage, services: Services, to: _Addresses, push_secret: str
 ) -> Mapping[str, Sequence[str]]:
     """Return what one part alone is told: where its servers listen, which registry is plain HTTP."""
-    del stage, push_secret
+    secret_file = stage.folder("accounts") / "push-webhook.secret"
+    running.write_secret(secret_file, push_secret)
     return {
+        "gitops_agent": (
+            f"--cache-dir={stage.folder('mirrors')}",
+            f"--kustomize={tools.find('kustomize')}",
+            f"--webhook-host={to.host}",
+            f"--webhook-port={to.push}",
+            f"--webhook-secret-file={secret_file}",
+        ),
         "supply_chain": (
             f"--admission-host={to.host}",
             f"--admission-port={to.admission}",
@@ -149,4 +156,3 @@ async def _ready(controller: Controller, tls: TlsFiles) -> None:
         return await running.answers(url, 200, ca=tls.ca)
 
     await running.come_up(controller.program, is_ready, timeout_seconds=_READY_TIMEOUT_SECONDS)
-    await asyncio.sleep(0)

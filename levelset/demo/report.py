@@ -85,9 +85,7 @@ ROWS: Sequence[Row] = (
     Row("processor time", "process_cpu_seconds_total", _seconds),
 )
 _OF_EVERY_PROCESS = ("levelset_metrics_", "levelset_event_loop_", "levelset_informer_")
-_STATE_SERIES = (
-    'count({job="exporters",__name__=~"levelset_(podset|rollout|application|.*imagepolicy).*"})'
-)
+_STATE_SERIES = 'sum(levelset_exporter_series{job="exporters"})'
 _OWN_COUNTERS = 'sum by (job, __name__) ({{job="{job}",__name__=~"levelset_.+_total"}}) > 0'
 _OWN_HISTOGRAMS = 'sum by (job, __name__) ({{job="{job}",__name__=~"levelset_.+_count"}}) > 0'
 
