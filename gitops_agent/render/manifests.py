@@ -43,8 +43,12 @@ def assemble(
     namespace: str,
     is_namespaced: IsNamespaced,
     redactor: Redactor,
+    finish: Callable[[Json], Json] = lambda body: body,
 ) -> tuple[Manifest, ...]:
-    """Give each object its namespace and refuse duplicates; raises UnknownKind, RenderFailed."""
+    """Give each object its namespace and refuse duplicates; raises UnknownKind, RenderFailed.
+
+    `finish` puts on what the agent itself adds, such as the mark of the owner.
+    """
     scopes = _scopes_of_own_crds(objects)
     manifests: dict[object, Manifest] = {}
     for source, obj in objects:
@@ -56,7 +60,9 @@ def assemble(
                 f"{source}: the cluster serves no {kind} ({obj['apiVersion']}); "
                 "install its CustomResourceDefinition first, or put it into the same Application"
             )
-        manifest = Manifest.of(_placed(obj, namespace, scoped), source=source, redactor=redactor)
+        manifest = Manifest.of(
+            finish(_placed(obj, namespace, scoped)), source=source, redactor=redactor
+        )
         if (first := manifests.get(manifest.id)) is not None:
             raise RenderFailed(f"{manifest.id} is declared twice: {first.source} and {source}")
         manifests[manifest.id] = manifest

@@ -128,10 +128,10 @@ class _Reader:
         return RenderFailed(_describe(self._source, problem, node.start_mark))
 
 
-def _fits_json(number: float | None) -> bool:
+def _fits_json(number: object) -> bool:
     if isinstance(number, int):
         return -(2**63) <= number < 2**64
-    return number is None or math.isfinite(number)
+    return not isinstance(number, float) or math.isfinite(number)
 
 
 def _number(text: str) -> int | float | None:

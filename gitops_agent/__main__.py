@@ -1,0 +1,37 @@
+"""Start the GitOps agent: `python -m gitops_agent --help` lists the settings."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from exporters.instrument import Instruments
+from gitops_agent.agent import Agent
+from gitops_agent.settings import AgentSettings
+from kube_runtime.api import ApiClient
+from kube_runtime.process import run_main
+from kube_runtime.settings import load_settings
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the settings, run, and return the exit code."""
+    settings = load_settings(AgentSettings, argv, env_prefix="LEVELSET_GITOPS_")
+    return run_main(settings.process, lambda: _run(settings))
+
+
+async def _run(settings: AgentSettings) -> int:
+    settings.metrics.check()
+    instruments = Instruments("gitops_agent")
+    async with await ApiClient.connect(
+        kubeconfig=settings.process.kubeconfig,
+        context=settings.process.context,
+        user_agent=settings.process.name,
+        qps=settings.qps,
+        burst=settings.burst,
+        instrumentation=instruments.runtime,
+    ) as api:
+        return await Agent(settings, api, instruments).run()
+
+
+if __name__ == "__main__":
+    os.umask(0o077)  # mirrors of private repositories are nobody else's business
+    sys.exit(main())
