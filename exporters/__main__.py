@@ -66,6 +66,7 @@ async def _run(settings: ExporterSettings) -> int:
             ready=lambda: watcher.is_ready,
             extra=[watcher.page],
         )
+        await server.open()  # a port that is taken ends this in one line, before anything runs
         return await run_process(
             settings.process,
             api=api,
