@@ -124,7 +124,8 @@ def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix="new-", dir=path.parent))
     try:
-        git.Repo.init(fresh, bare=True, template="").close()
+        # GitPython calls --template unsafe, as one may bring hooks; an empty one keeps them out.
+        git.Repo.init(fresh, bare=True, template="", allow_unsafe_options=True).close()
         fresh.rename(path)
     except (GitError, OSError) as error:
         shutil.rmtree(fresh, ignore_errors=True)
