@@ -14,7 +14,8 @@ import socket
 import sys
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 
@@ -209,7 +210,8 @@ class _KopfShell:
         ours = {task for task in asyncio.all_tasks() if not _is_of_kopf(task)}
         try:
             async with asyncio.timeout(seconds):
-                await kopf.run_tasks(self.tasks, ignored=ours)
+                with _silenced("kopf"):  # it closes its connections under its own requests
+                    await kopf.run_tasks(self.tasks, ignored=ours)
         except TimeoutError:
             _log.error("kopf does not stop", extra=logs.fields(seconds=seconds))
             return False
@@ -232,6 +234,17 @@ class _KopfShell:
             aiohttp_session=session,
             expiration=_expiration(login.refresh_seconds),
         )
+
+
+@contextmanager
+def _silenced(name: str) -> Iterator[None]:
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _kopf_settings() -> kopf.OperatorSettings:
