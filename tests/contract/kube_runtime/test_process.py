@@ -1,6 +1,7 @@
 """The process shell with a real Kopf on a real API server, in this loop and as a process."""
 
 import asyncio
+import dataclasses
 import os
 import secrets
 import signal
@@ -17,6 +18,8 @@ from kube_runtime.errors import Unreachable
 from kube_runtime.process import ProcessSettings, run_process
 from kube_runtime.required_crds import MissingCrd
 from kube_runtime.resource import CONFIG_MAPS, EVENTS, LEASES, Json, Resource
+from tests.faults import faults
+from tests.faults.proxy import FaultProxy, requests
 
 pytestmark = pytest.mark.contract
 
@@ -116,6 +119,36 @@ async def test_kopf_wakes_us_up_and_leaves_no_trace_on_the_object(
     live = await api.get(CONFIG_MAPS, "mine", namespace=namespace)
     assert live == created
     assert (await api.list(EVENTS, namespace=namespace)).items == []
+
+
+async def test_kopf_logs_in_again_after_a_401(
+    shell: Shell, api: ApiClient, proxy: FaultProxy, namespace: str
+) -> None:
+    watches = requests(part="configmaps", watch=True)
+    shell.settings = dataclasses.replace(shell.settings, kubeconfig=str(proxy.kubeconfig))
+    proxy.fail(faults.answer(401), when=watches)
+    task = asyncio.create_task(shell.run())
+    await until(lambda: proxy.count(watches) >= 2)
+
+    await api.create(CONFIG_MAPS, config_map(namespace, "mine"))
+    await until(lambda: "mine" in shell.seen)
+    shell.stop.set()
+
+    assert await asyncio.wait_for(task, 15) == 0
+
+
+async def test_a_kopf_that_dies_ends_the_process(
+    shell: Shell, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = asyncio.create_task(shell.run())
+    await until(lambda: "leading starts" in shell.order)
+
+    [observer] = [t for t in asyncio.all_tasks() if t.get_name() == "multidimensional multitasker"]
+    observer.cancel()
+
+    assert await asyncio.wait_for(task, 20) == 1
+    assert "kopf ended" in [record.getMessage() for record in caplog.records]
+    assert shell.order[-2:] == ["leading stops", "always stops"]
 
 
 async def test_the_stop_has_an_order_and_gives_the_lease_back(shell: Shell) -> None:
