@@ -1,0 +1,1 @@
+"""What `levelset app` does: read, compare, ask for a sync, wait."""
