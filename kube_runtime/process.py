@@ -8,6 +8,7 @@ The only module of this package that imports kopf.
 """
 
 import asyncio
+import functools
 import logging
 import signal
 import socket
@@ -54,6 +55,8 @@ def run_main(settings: ProcessSettings, main: Callable[[], Awaitable[int]]) -> i
         _log.debug("trace", exc_info=error)
         print(f"{settings.name}: {error.diagnostics()}", file=sys.stderr)  # noqa: T201 - for a person
         return 1
+    except KeyboardInterrupt:  # before the shell has taken the signals, or the second one
+        return 128 + signal.SIGINT
 
 
 async def run_process(
@@ -228,6 +231,10 @@ class _KopfShell:
         session = login.open_pool(f"{self._settings.name} (kopf)")
         if login.authorization is not None:
             session.headers["Authorization"] = login.authorization
+        # Kopf's requests know nothing of a proxy or of a server name of the kubeconfig.
+        session.request = functools.partial(  # type: ignore[method-assign]
+            session.request, proxy=login.proxy, server_hostname=login.tls_server_name
+        )
         return kopf.AiohttpSession(
             server=login.server,
             default_namespace=login.namespace,

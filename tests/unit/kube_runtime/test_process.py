@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import kopf
@@ -73,6 +74,54 @@ def test_wake_ups_and_admission_are_welcome() -> None:
     async def verify(**_: object) -> None: ...
 
     process._refuse_writing_handlers(registry)
+
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: it
+contexts: [{name: it, context: {cluster: it, user: it, namespace: ns}}]
+users: [{name: it, user: {token: secret-token}}]
+clusters:
+- name: it
+  cluster:
+    server: https://127.0.0.1:6443
+    proxy-url: http://127.0.0.1:3128
+    tls-server-name: kubernetes.default
+"""
+
+
+async def test_kopf_goes_the_same_way_to_the_cluster_as_we_do(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG, encoding="utf-8")
+    settings = ProcessSettings(kubeconfig=str(kubeconfig))
+    shell = process._KopfShell(settings, lambda _: None, lambda: True, ["ns"])
+
+    info = await shell._login()
+
+    async with info.aiohttp_session as session:
+        assert info.server == "https://127.0.0.1:6443"
+        assert info.default_namespace == "ns"
+        assert session.headers["Authorization"] == "Bearer secret-token"
+        assert session.request.keywords == {  # type: ignore[attr-defined]  # a partial
+            "proxy": "http://127.0.0.1:3128",
+            "server_hostname": "kubernetes.default",
+        }
+
+
+async def test_credentials_that_cannot_be_read_now_are_tried_again(tmp_path: Path) -> None:
+    settings = ProcessSettings(kubeconfig=str(tmp_path / "absent"))
+    shell = process._KopfShell(settings, lambda _: None, lambda: True, ["ns"])
+
+    with pytest.raises(kopf.TemporaryError, match="absent"):
+        await shell._login()
+
+
+def test_a_first_interrupt_during_the_start_is_no_trace() -> None:
+    async def main() -> int:
+        raise KeyboardInterrupt
+
+    assert run_main(ProcessSettings(), main) == 130
 
 
 def test_kopf_is_told_to_write_nothing() -> None:
