@@ -16,13 +16,14 @@ from pathlib import Path
 from local_cluster import kubectl, process, simulated, tools
 from local_cluster.control_plane import ControlPlane, Network
 from local_cluster.embedded import containerd, dns, images, network, sweep
-from local_cluster.embedded.node import Node, name_of, network_prefix
+from local_cluster.embedded.node import PRIVATE_FOLDERS, Node, name_of, network_prefix
 from local_cluster.embedded.place import Place, Shape
 from local_cluster.errors import ClusterError
 from local_cluster.provider import BadPlan, Cluster, ClusterPlan, NodeStatus, Report, Status
 
 API_PORT = 6443
 _NODES_READY_SECONDS = 90
+_ACCOUNT_SECONDS = 30
 _NEEDED_FREE_BYTES = 2 * 1024**3
 _SYSTEM_PROGRAMS = ("containerd", "ctr", "runc", "ip", "iptables", "nsenter", "unshare", "sysctl")
 _CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
@@ -122,6 +123,7 @@ class _Making:
         started = time.monotonic()
         plane, shape = self._with_nodes(shape) if self.plan.nodes else self._on_loopback(shape)
         self._add_simulated_nodes(plane)
+        self._wait_for_account(plane)
         self.place.save(replace(shape, server=plane.server, is_complete=True))
         self.report(f"cluster {self.plan.name} is up ({time.monotonic() - started:.1f} s)")
         return _described(self.place, replace(shape, server=plane.server))
@@ -184,6 +186,19 @@ class _Making:
                 )
             time.sleep(0.2)
 
+    def _wait_for_account(self, plane: ControlPlane) -> None:
+        """A cluster is up when a pod may be made in it, and pods need their service account."""
+        run = kubectl.Kubectl(plane.kubeconfig)
+        deadline = time.monotonic() + _ACCOUNT_SECONDS
+        while run("get", "serviceaccount", "default", check=False).returncode:
+            self._check_programs()
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"no default service account within {_ACCOUNT_SECONDS} s;"
+                    f" {plane.directory}/kube-controller-manager.log may say why"
+                )
+            time.sleep(0.1)
+
     def _check_programs(self) -> None:
         for name, identity in self.place.programs().items():
             if not identity.is_alive():
@@ -233,6 +248,12 @@ def why_no_real_nodes() -> str | None:
 
 
 def _check_machine(plan: ClusterPlan, place: Place) -> None:
+    hidden = [each for each in PRIVATE_FOLDERS if place.directory.is_relative_to(each)]
+    if plan.nodes and hidden:
+        raise ClusterError(
+            f"{place.directory} is below {hidden[0]}, which every node has for itself:"
+            " set XDG_STATE_HOME to another folder"
+        )
     needed = [*_CONTROL_PLANE, *(_NODE if plan.nodes else ())]
     for name in [*needed, *(["kwok"] if plan.simulated_nodes else [])]:
         tools.find(name)

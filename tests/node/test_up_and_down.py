@@ -1,0 +1,191 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from local_cluster.embedded import EmbeddedProvider
+from local_cluster.embedded.place import Place
+from local_cluster.embedded.sweep import Traces
+from local_cluster.errors import ClusterError
+from local_cluster.kubectl import Kubectl
+from local_cluster.provider import ClusterPlan
+from tests.node_fixtures import USERLAND
+from tests.node_machine import Machine, processes_of
+
+pytestmark = [pytest.mark.node, pytest.mark.usefixtures("needs_real_nodes")]
+
+# Makes a cluster and ends itself the hard way when so many lines have been reported.
+_CRASHING_UP = """\
+import os, pathlib, signal, sys
+from local_cluster.embedded import EmbeddedProvider
+from local_cluster.provider import ClusterPlan
+lines_left = int(sys.argv[2])
+def report(line):
+    global lines_left
+    lines_left -= 1
+    print(line, flush=True)
+    if lines_left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+EmbeddedProvider(pathlib.Path(sys.argv[1])).up(ClusterPlan(name="crash", nodes=1), report)
+"""
+_STEPS = 7  # network, namespaces, control plane, containerd, kubelet, CoreDNS, Ready
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> Iterator[EmbeddedProvider]:
+    made = EmbeddedProvider(tmp_path)
+    yield made
+    for directory in tmp_path.iterdir():
+        if directory.is_dir():
+            made.down(directory.name, lambda _: None)
+
+
+def test_down_leaves_the_machine_as_it_was(
+    provider: EmbeddedProvider, tmp_path: Path, userland_archive: Path
+) -> None:
+    before = Machine.look()
+    cluster = provider.up(ClusterPlan(name="clean", nodes=2), lambda _: None)
+    provider.load_image("clean", userland_archive, lambda _: None)
+    _run_a_pod(Kubectl(cluster.kubeconfig))
+    while_up = Machine.look()
+
+    provider.down("clean", lambda _: None)
+
+    _assert_nothing_is_left(tmp_path, "clean")
+    assert Machine.look() == before
+    # The host's own firewall, mounts and namespaces are not touched even while it is up.
+    assert (while_up.firewall, while_up.mounts) == (before.firewall, before.mounts)
+    assert (while_up.namespaces, while_up.run) == (before.namespaces, before.run)
+
+
+@pytest.mark.parametrize("step", range(_STEPS))
+def test_down_is_clean_after_a_crash_at_any_step(tmp_path: Path, step: int) -> None:
+    before = Machine.look()
+    crashed = _up_in_another_process(tmp_path, lines=step)
+    assert crashed.wait(timeout=120) == -signal.SIGKILL
+
+    EmbeddedProvider(tmp_path).down("crash", lambda _: None)
+
+    _assert_nothing_is_left(tmp_path, "crash")
+    assert Machine.look() == before
+
+
+@pytest.mark.parametrize("seconds", [0.6, 0.8, 1.2, 2.0, 3.5])
+def test_down_is_clean_after_a_crash_at_any_time(tmp_path: Path, seconds: float) -> None:
+    before = Machine.look()
+    running = _up_in_another_process(tmp_path, lines=1000)
+    timer = threading.Timer(seconds, running.kill)
+    timer.start()
+    running.wait(timeout=120)
+    timer.cancel()
+
+    EmbeddedProvider(tmp_path).down("crash", lambda _: None)
+
+    _assert_nothing_is_left(tmp_path, "crash")
+    assert Machine.look() == before
+
+
+def test_up_repairs_a_half_made_cluster(provider: EmbeddedProvider, tmp_path: Path) -> None:
+    _up_in_another_process(tmp_path, lines=4).wait(timeout=120)
+    half_made = provider.status("crash")
+    said: list[str] = []
+
+    provider.up(ClusterPlan(name="crash", nodes=1), said.append)
+
+    assert half_made.state == "half-made"
+    assert said[0] == "removing what is left of an earlier cluster crash"
+    assert provider.status("crash").state == "up"
+
+
+def test_up_repairs_a_cluster_whose_program_has_died(provider: EmbeddedProvider) -> None:
+    provider.up(ClusterPlan(name="hurt", nodes=1), lambda _: None)
+    programs = Place.of("hurt", provider.clusters).programs()
+    os.kill(programs["kube-scheduler"].pid, signal.SIGKILL)
+    status = provider.status("hurt")
+
+    provider.up(ClusterPlan(name="hurt", nodes=1), lambda _: None)
+
+    assert (status.state, status.details[0]) == ("half-made", "kube-scheduler does not run")
+    assert provider.status("hurt").state == "up"
+
+
+def test_down_without_the_folder_still_finds_everything(
+    provider: EmbeddedProvider, tmp_path: Path
+) -> None:
+    provider.up(ClusterPlan(name="lost", nodes=1), lambda _: None)
+    (tmp_path / "lost").rename(tmp_path / "elsewhere")
+    try:
+        provider.down("lost", lambda _: None)
+
+        _assert_nothing_is_left(tmp_path, "lost")
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "elsewhere"], check=True, timeout=30)
+
+
+def test_two_clusters_are_up_at_once_and_do_not_meet(
+    provider: EmbeddedProvider, userland_archive: Path
+) -> None:
+    plans = [ClusterPlan(name=name, nodes=1, simulated_nodes=1) for name in ("one", "two")]
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(lambda plan: provider.up(plan, lambda _: None), plans)
+    provider.load_image("one", userland_archive, lambda _: None)
+    kubectl_one, kubectl_two = Kubectl(one.kubeconfig), Kubectl(two.kubeconfig)
+    _run_a_pod(kubectl_one)
+
+    assert one.host_address != two.host_address
+    assert "first" in kubectl_one("get", "pods", "-o", "name").stdout
+    assert kubectl_two("get", "pods", "-o", "name").stdout == ""
+    provider.down("one", lambda _: None)
+    assert provider.status("two").state == "up"
+    assert kubectl_two("get", "nodes", "--no-headers").stdout.count(" Ready ") == 2
+
+
+def test_a_second_command_on_the_same_cluster_is_told_to_wait(
+    provider: EmbeddedProvider, tmp_path: Path
+) -> None:
+    with Place.of("held", tmp_path).locked(), pytest.raises(ClusterError, match="wait for it"):
+        provider.down("held", lambda _: None)
+
+
+def test_down_of_a_cluster_that_is_not_there_says_so(provider: EmbeddedProvider) -> None:
+    said: list[str] = []
+
+    provider.down("nobody", said.append)
+
+    assert said == ["there is no cluster nobody"]
+
+
+def test_a_state_folder_that_every_node_hides_is_refused() -> None:
+    provider = EmbeddedProvider(Path(f"/run/levelset-test-{os.getpid()}"))
+    try:
+        with pytest.raises(ClusterError, match=r"below /run, .* set XDG_STATE_HOME"):
+            provider.up(ClusterPlan(name="hidden", nodes=1), lambda _: None)
+    finally:
+        provider.down("hidden", lambda _: None)
+        subprocess.run(["rm", "-rf", str(provider.clusters)], check=True, timeout=30)
+
+
+def _up_in_another_process(clusters: Path, *, lines: int) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-c", _CRASHING_UP, str(clusters), str(lines)], stdout=subprocess.DEVNULL
+    )
+
+
+def _run_a_pod(kubectl: Kubectl) -> None:
+    node = kubectl("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}").stdout
+    options = [f"--image={USERLAND}", f'--overrides={{"spec": {{"nodeName": "{node}"}}}}']
+    kubectl("run", "first", *options, "--command", "--", "/bin/sleep", "1000")
+    kubectl("wait", "pod/first", "--for=condition=Ready", "--timeout=25s")
+
+
+def _assert_nothing_is_left(clusters: Path, name: str) -> None:
+    place = Place.of(name, clusters)
+    assert not Traces.look(place)
+    assert processes_of(place.directory) == []
+    assert list(Path("/sys/fs/cgroup").rglob(place.cgroup)) == []
