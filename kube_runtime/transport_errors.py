@@ -16,6 +16,11 @@ def translate(error: BaseException, *, request: str, server: str, source: str) -
         return Unreachable(
             f"{where}: expected a connection, found: {_found(error)}; {_next_step(error, source)}"
         )
+    if isinstance(error, aiohttp.SocketTimeoutError):
+        return RequestTimeout(
+            f"{where}: expected data or a bookmark, found silence; "
+            "something on the way lost the connection without saying so"
+        )
     if isinstance(error, TimeoutError):
         return RequestTimeout(
             f"{where}: expected an answer in time, found none; "
