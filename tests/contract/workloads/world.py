@@ -101,7 +101,7 @@ class World:
         while True:
             try:
                 await check()
-            except (AssertionError, NotFound, StopIteration, RuntimeError):
+            except (AssertionError, NotFound, ValueError, RuntimeError):
                 if asyncio.get_running_loop().time() > end:
                     raise
                 await asyncio.sleep(0.05)
