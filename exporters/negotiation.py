@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from exporters.registry import Format
+Format: TypeAlias = Literal["text", "openmetrics"]
+"""Text 0.0.4 or OpenMetrics 1.0.0; nothing else is spoken."""
 
 CONTENT_TYPES: Final[Mapping[Format, str]] = {
     "text": "text/plain; version=0.0.4; charset=utf-8",

@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
-from typing import Literal, TypeAlias
+from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics import disable_created_metrics
-from prometheus_client.metrics_core import Metric as Family
-from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
 
+from exporters.encoding import encode
+from exporters.negotiation import Format
 from kube_runtime.logs import fields
 
-Format: TypeAlias = Literal["text", "openmetrics"]
-"""Text 0.0.4 or OpenMetrics 1.0; nothing else is spoken."""
-
-END_OF_OPENMETRICS = b"# EOF\n"
 _LOG = logging.getLogger(__name__)
 _LOG_AGAIN_SECONDS = 60.0
 
@@ -58,7 +52,7 @@ class GuardedRegistry(CollectorRegistry):
 
     def _rendered(self, collector: Collector, form: Format) -> bytes:
         try:
-            return _encode(_Single(collector.collect()), form)
+            return encode(collector.collect(), form)
         except Exception as error:  # noqa: BLE001 - the boundary: a bug in one collector stays there
             self.report(str(collector), error)
             return b""
@@ -70,20 +64,3 @@ class GuardedRegistry(CollectorRegistry):
         if now - self._logged_at.get(name, float("-inf")) >= _LOG_AGAIN_SECONDS:
             self._logged_at[name] = now
             _LOG.error("collector failed", extra=fields(collector=name), exc_info=error)
-
-
-class _Single(Collector):
-    """The outcome of one collector, in the shape that the encoders take."""
-
-    def __init__(self, families: Iterable[Family]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Family]:
-        return self._families
-
-
-def _encode(collector: Collector, form: Format) -> bytes:
-    if form == "text":
-        return generate_latest(collector)
-    page: bytes = generate_openmetrics(collector, version="1.0.0")  # type: ignore[no-untyped-call]
-    return page.removesuffix(END_OF_OPENMETRICS)

@@ -18,11 +18,11 @@ from aiohttp import web
 
 from exporters.authorization import ScrapeAuthorization, Verdict
 from exporters.certificates import CertificateFiles, SelfSigned, ServingTls
+from exporters.encoding import END_OF_OPENMETRICS
 from exporters.errors import CannotServe
 from exporters.instrument import Instruments
 from exporters.loop_lag import watch_loop_lag
-from exporters.negotiation import CONTENT_TYPES, accepts_gzip, choose_format
-from exporters.registry import END_OF_OPENMETRICS, Format
+from exporters.negotiation import CONTENT_TYPES, Format, accepts_gzip, choose_format
 from exporters.settings import MetricsSettings
 from kube_runtime.api import ApiClient
 from kube_runtime.logs import fields

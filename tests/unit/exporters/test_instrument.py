@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families as text
 from prometheus_client.registry import Collector
 
 from exporters.catalogue import CATALOGUE
+from exporters.encoding import END_OF_OPENMETRICS
 from exporters.errors import ExportersError, UnknownMetric
 from exporters.instrument import Instruments
-from exporters.registry import END_OF_OPENMETRICS
 from kube_runtime.instrumentation import RECONCILE_RESULTS, Instrumentation
 
 
