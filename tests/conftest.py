@@ -1,14 +1,13 @@
 """The fixtures that all tests share: a real control plane, a namespace, clients.
 
 Session-scoped things are started once and on first use; a missing program fails the test with the
-one line that says how to get it. A node test skipped where root is there fails a CI run.
+one line that says how to get it.
 """
 
-import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pytest
 
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 CRDS = ROOT / "deploy" / "crds"
-_PLUGINS = ("services_fixtures", "node_fixtures")
-pytest_plugins = [
-    f"tests.{name}" for name in _PLUGINS if Path(__file__).with_name(f"{name}.py").exists()
-]
+pytest_plugins = ["tests.services_fixtures", "tests.node_fixtures", "tests.node_guard"]
 _Made = TypeVar("_Made")
 
 
@@ -120,32 +116,3 @@ def namespace(session_kubectl: kubectl_program.Kubectl) -> Iterator[str]:
     session_kubectl("create", "serviceaccount", "default", "-n", name, check=False)
     yield name
     session_kubectl("delete", "namespace", name, "--wait=false")
-
-
-# ---- a node test that is skipped where it could run is a failure in CI ----
-
-_skipped_node_tests: list[tuple[str, str]] = []
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.skipped and "node" in report.keywords and not hasattr(report, "wasxfail"):
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        _skipped_node_tests.append((report.nodeid, reason))
-
-
-def _must_run_node_tests() -> bool:
-    asked = os.environ.get("CI") or os.environ.get("LEVELSET_REQUIRE_NODE")
-    return bool(asked) and os.geteuid() == 0
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if _skipped_node_tests and _must_run_node_tests() and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if not (_skipped_node_tests and _must_run_node_tests()):
-        return
-    terminalreporter.section("node tests were skipped although root is there", red=True)
-    for node_id, reason in _skipped_node_tests:
-        terminalreporter.write_line(f"{node_id}: {reason}")

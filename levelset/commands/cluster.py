@@ -19,8 +19,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     group = subparsers.add_parser("cluster", help="a Kubernetes cluster on this machine")
     verbs = group.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
     up = _verb(verbs, "up", _up, "make the cluster, or repair it")
-    up.add_argument("--nodes", type=int, default=3, help="real nodes, needs root (default: 3)")
-    up.add_argument("--simulated-nodes", type=int, default=0, metavar="M", help="(default: 0)")
+    up.add_argument("--nodes", type=_count, default=3, help="real nodes, needs root (default: 3)")
+    up.add_argument("--simulated-nodes", type=_count, default=0, metavar="M", help="(default: 0)")
     up.add_argument("--kubernetes-version", metavar="V", help="default: the pinned version")
     _verb(verbs, "down", _down, "take away all that belongs to the cluster")
     _verb(verbs, "status", _status, "tell how the cluster is; exit code 1 unless it is up")
@@ -42,6 +42,12 @@ def _verb(
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected 0 or more, found {text!r}")
+    return int(text)
 
 
 def _provider(args: argparse.Namespace) -> Provider:

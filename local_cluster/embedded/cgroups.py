@@ -32,8 +32,13 @@ class Hierarchies:
     @classmethod
     def look(cls) -> "Hierarchies":
         """Read the mounts of this process."""
+        return cls.parse(Path("/proc/self/mountinfo").read_text())
+
+    @classmethod
+    def parse(cls, mount_info: str) -> "Hierarchies":
+        """Find the cgroup mounts in the text of a mountinfo file."""
         found: list[tuple[str, Path]] = []
-        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        for line in mount_info.splitlines():
             before, _, after = line.partition(" - ")
             found.append((after.split()[0], Path(before.split()[4])))
         is_v2 = ("cgroup2", _ROOT) in found
