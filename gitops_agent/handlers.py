@@ -19,7 +19,8 @@ def register(
 ) -> None:
     """Put our one handler into a registry."""
 
+    # async, since Kopf runs plain functions in threads, and the queue belongs to the loop.
     @kopf.on.event(APPLICATIONS.group, APPLICATIONS.version, APPLICATIONS.plural, registry=registry)
-    def application_changed(body: kopf.Body, **_: Any) -> None:
+    async def application_changed(body: kopf.Body, **_: Any) -> None:
         freshness.saw(body.metadata.get("resourceVersion", ""))
         wake(Key.of(dict(body)))

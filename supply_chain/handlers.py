@@ -19,6 +19,7 @@ def register(registry: kopf.OperatorRegistry, queues: Mapping[Resource, WorkQueu
 
 
 def _wake_up(registry: kopf.OperatorRegistry, resource: Resource, queue: WorkQueue[Key]) -> None:
+    # async, since Kopf runs plain functions in threads, and the queue belongs to the loop.
     @kopf.on.event(resource.group, resource.version, resource.plural, registry=registry)
-    def wake(name: str, namespace: str | None, **_: Any) -> None:
+    async def wake(name: str, namespace: str | None, **_: Any) -> None:
         queue.add(Key(namespace or "", name))

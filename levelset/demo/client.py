@@ -39,6 +39,19 @@ class Client:
 
         return await waiting.until(f"an answer of {version}", look, timeout_seconds=timeout_seconds)
 
+    async def hears_pods(self, number: int, *, timeout_seconds: float = 30.0) -> float:
+        """Wait until that many different pods have answered; return the seconds."""
+
+        async def look() -> str:
+            requests = await asyncio.to_thread(self.requests)
+            pods = {r.pod for r in requests if r.pod}
+            self.program.check()
+            if len(pods) >= number:
+                return ""
+            return f"{len(pods)} of {number} pods answered {len(requests)} requests"
+
+        return await waiting.until("answers of all pods", look, timeout_seconds=timeout_seconds)
+
 
 @asynccontextmanager
 async def requesting(stage: Stage, cluster: Cluster, url: str, name: str) -> AsyncIterator[Client]:

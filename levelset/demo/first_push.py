@@ -1,28 +1,21 @@
 """Step: the first push; the webhook triggers the sync, pods run, the Service answers over kube-proxy."""
 
 import time
-from dataclasses import dataclass
 
 from kube_runtime.api import ApiClient
 from kube_runtime.resource import SERVICES
-from levelset.demo import application, traffic, waiting, workload
+from levelset.demo import application, client, waiting, workload
 from levelset.demo.image import Images
 from levelset.demo.narrator import Step
 from levelset.demo.repository import Repository
-from levelset.demo.stage import NAMESPACE
+from levelset.demo.stage import NAMESPACE, Stage
+from local_cluster.provider import Cluster
 
 _TIMEOUT_SECONDS = 90.0
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """The first version runs at this address of the Service."""
-
-    service_url: str
-
-
-async def play(api: ApiClient, repository: Repository, images: Images, step: Step) -> Running:
-    """Push v1 and wait until it is Synced, Healthy and ready."""
+async def play(api: ApiClient, repository: Repository, images: Images, step: Step) -> str:
+    """Push v1, wait until it is Synced, Healthy and ready, and return the URL of its Service."""
     repository.set_image(images.name, images.first)
     began = time.monotonic()
     pushed = await repository.push("Run v1 in staging")
@@ -39,7 +32,17 @@ async def play(api: ApiClient, repository: Repository, images: Images, step: Ste
     step.fact("Synced, Healthy, all pods ready", f"{seconds:.1f} s after the push began")
     service = await api.get(SERVICES, "web", namespace=NAMESPACE)
     step.summary = f"from push to {workload.REPLICAS} ready pods in {seconds:.1f} s"
-    return Running(service_url=f"http://{service['spec']['clusterIP']}/")
+    return f"http://{service['spec']['clusterIP']}/"
+
+
+async def ask_the_service(stage: Stage, cluster: Cluster, url: str, step: Step) -> None:
+    """Make sure that every pod answers through the Service's address, that is, through kube-proxy."""
+    if not cluster.commands:
+        step.note("the nodes are simulated, so the Service has nobody to answer")
+        return
+    async with client.requesting(stage, cluster, url, "first-push") as requester:
+        seconds = await requester.hears_pods(workload.REPLICAS)
+    step.fact("Service", f"{url} answered by all {workload.REPLICAS} pods within {seconds:.1f} s")
 
 
 async def settle(
@@ -58,9 +61,3 @@ async def _missing_first_pod(api: ApiClient) -> str:
     if await workload.pods(api):
         return ""
     return application.explain(await application.read_status(api))
-
-
-def answers(requests: list[traffic.Request]) -> str:
-    """Say who answered, from how many requests."""
-    failed = sum(bool(r.error) for r in requests)
-    return f"{len(requests)} requests, {failed} failed"

@@ -25,7 +25,8 @@ from levelset.demo.image import Images
 from levelset.demo.narrator import Narrator
 from levelset.demo.repository import Repository
 from levelset.demo.services import Services
-from levelset.demo.stage import CLUSTER, EXAMPLES, Options, Stage, state_directory
+from levelset.demo.stage import CLUSTER, EXAMPLES, Options, Stage, locked, state_directory
+from local_cluster.embedded import EmbeddedProvider
 from local_cluster.kubectl import Kubectl
 from local_cluster.provider import Cluster
 
@@ -34,10 +35,13 @@ _USER_AGENT = "levelset-demo"
 
 
 def run(options: Options) -> int:
-    """Play the demo; 0 when every claim held."""
+    """Play the demo; 0 when every claim held, 1 when one did not or somebody ended it."""
     narrator = Narrator()
     try:
-        asyncio.run(_guarded(options, narrator))
+        with locked(state_directory()):
+            asyncio.run(_guarded(options, narrator))
+    except asyncio.CancelledError:  # SIGTERM; Ctrl-C is a KeyboardInterrupt
+        return 1
     finally:
         if narrator.finished:
             narrator.console.print()
@@ -48,7 +52,7 @@ def run(options: Options) -> int:
 def take_down() -> int:
     """End what an earlier `--keep` has left."""
     narrator = Narrator()
-    with narrator.step("Teardown of an earlier demo") as step:
+    with locked(state_directory()), narrator.step("Teardown of an earlier demo") as step:
         asyncio.run(Stage.take(state_directory()).tear_down(step.note))
     return 0
 
@@ -94,10 +98,11 @@ async def _play(options: Options, narrator: Narrator, stage: Stage) -> Cluster:
             images = await image.publish(stage, around, step)
         with narrator.step("The first push") as step:
             repository = await _prepare(stage, around, four, kubectl, images)
-            running = await first_push.play(api, repository, images, step)
+            service_url = await first_push.play(api, repository, images, step)
+            await first_push.ask_the_service(stage, cluster, service_url, step)
         with narrator.step("A rolling update under load") as step:
             roll = rolling_update.Roll(stage, cluster, api, repository, images)
-            rolled = await roll.play(running.service_url, step)
+            rolled = await roll.play(service_url, step)
         with narrator.step("An unsigned image") as step:
             await unsigned.play(api, kubectl, repository, images, step)
         with narrator.step("Broken by hand, put right") as step:
@@ -135,7 +140,7 @@ async def _prepare(
 
 async def _clear_leftovers(directory: Path, narrator: Narrator) -> None:
     earlier = Stage.take(directory)
-    if earlier.is_running:
+    if earlier.is_running or EmbeddedProvider().status(CLUSTER).state != "absent":
         with narrator.step("Teardown of an earlier demo") as step:
             await earlier.tear_down(step.note)
 
@@ -171,7 +176,7 @@ def _print_next_commands(narrator: Narrator, stage: Stage, cluster: Cluster) -> 
         f"export KUBECONFIG={cluster.kubeconfig}",
         "kubectl get rollouts,podsets,pods -n staging",
         "levelset app get web -n staging",
-        f"cd {stage.directory}/repository  # edit, commit, git push <url> main",
+        f"cd {stage.directory}/repository && git log --stat  # edit, commit, git push origin main",
         "levelset demo --down",
     )
     narrator.console.print(f"\n[bold]Left up[/bold] (cluster {CLUSTER}). Try:")

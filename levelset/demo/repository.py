@@ -44,6 +44,7 @@ class Repository:
         await asyncio.to_thread(shutil.copytree, source, folder)
         repository = cls(folder, push_url)
         await repository._git("init", "--quiet", "--initial-branch=main")
+        await repository._git("remote", "add", "origin", push_url)
         return repository
 
     def set_image(self, name: str, digest: str) -> None:
@@ -56,7 +57,7 @@ class Repository:
         await self._git("add", "--all")
         await self._git("commit", "--quiet", "--message", message)
         commit = await self._git("rev-parse", "HEAD")
-        said = await self._git("push", self.push_url, "HEAD:main")
+        said = await self._git("push", "origin", "HEAD:main")
         remote = [line.strip() for line in said.splitlines() if line.startswith("remote:")]
         return Pushed(commit.strip(), "\n".join(remote))
 
@@ -70,8 +71,14 @@ class Repository:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        async with asyncio.timeout(_TIMEOUT_SECONDS):
-            output, _ = await process.communicate()
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                output, _ = await process.communicate()
+        except TimeoutError:
+            process.kill()
+            raise DemoFailedError(
+                f"git {arguments[0]} in {self.folder}: no end within {_TIMEOUT_SECONDS:.0f} s"
+            ) from None
         text = output.decode(errors="replace").replace(self.push_url, "the git server")
         if process.returncode:
             raise DemoFailedError(f"git {arguments[0]} in {self.folder} failed: {text.strip()}")

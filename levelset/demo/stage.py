@@ -5,13 +5,16 @@ and `levelset demo --down` a day later. Nothing is ended by name.
 """
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from levelset.demo.errors import DemoFailedError
 from local_cluster import process
 from local_cluster.embedded import EmbeddedProvider
 
@@ -37,6 +40,20 @@ def state_directory() -> Path:
     """Return the demo's folder below XDG_STATE_HOME."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base, "levelset", "demo").absolute()
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Keep a second demo out while one plays; the kernel lets go when the process ends."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with directory.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DemoFailedError(
+                "another demo is playing; wait for its end, or press Ctrl-C there"
+            ) from None
+        yield
 
 
 @dataclass(slots=True)

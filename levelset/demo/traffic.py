@@ -28,27 +28,29 @@ class Request:
     at: float
     seconds: float
     version: str
+    pod: str
     error: str
 
 
 def ask(host: str, path: str) -> Request:
     """Make one request over a new connection."""
     at, began = time.time(), time.monotonic()
-    version, error = "", ""
+    version, pod, error = "", "", ""
     connection = http.client.HTTPConnection(host, timeout=_TIMEOUT_SECONDS)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
         words = answer.read(1000).decode(errors="replace").split()
-        if answer.status == http.HTTPStatus.OK and words:
-            version = words[0]
+        if answer.status == http.HTTPStatus.OK and len(words) > 1:
+            version, pod = words[:2]
         else:
             error = f"HTTP {answer.status}"
     except (OSError, http.client.HTTPException) as found:
         error = f"{type(found).__name__}: {found}"
     finally:
         connection.close()
-    return Request(at=at, seconds=time.monotonic() - began, version=version, error=error)
+    seconds = time.monotonic() - began
+    return Request(at=at, seconds=seconds, version=version, pod=pod, error=error)
 
 
 def read_log(path: Path) -> list[Request]:

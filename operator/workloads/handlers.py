@@ -4,7 +4,7 @@ The only module of this part that imports kopf. Handlers enqueue a key, note the
 seen, and return None (a returned value would be written into the object's status). No logic.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import kopf
@@ -39,8 +39,11 @@ def _wake_up(
     )(handler)
 
 
-def _handler(queue: WorkQueue[Key], freshness: Freshness) -> Callable[..., None]:
-    def wake(meta: Mapping[str, Any], **_: object) -> None:
+def _handler(
+    queue: WorkQueue[Key], freshness: Freshness
+) -> Callable[..., Coroutine[Any, Any, None]]:
+    # async, since Kopf runs plain functions in threads, and the queue belongs to the loop.
+    async def wake(meta: Mapping[str, Any], **_: object) -> None:
         freshness.saw(str(meta.get("resourceVersion", "")))
         queue.add(Key(str(meta.get("namespace") or ""), str(meta["name"])))
 

@@ -15,7 +15,7 @@ MOMENTS = [
     Moment(12.0, {("v1", READY): 2, ("v2", STARTING): 1}),
     Moment(13.0, {("v1", READY): 1, ("v2", READY): 1}),
 ]
-REQUEST = Request(at=11.5, seconds=0.01, version="v1", error="")
+REQUEST = Request(at=11.5, seconds=0.01, version="v1", pod="web-1", error="")
 
 
 def test_a_picture_is_written(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ MOMENTS = [
 
 
 def request(at: float, version: str = "v1", error: str = "") -> Request:
-    return Request(at=at, seconds=0.01, version=version, error=error)
+    return Request(at=at, seconds=0.01, version=version, pod="web-1", error=error)
 
 
 def test_the_state_before_the_start_counts_at_zero() -> None:
