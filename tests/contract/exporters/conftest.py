@@ -7,11 +7,7 @@ import pytest
 from local_cluster.control_plane import ControlPlane
 from local_cluster.kubectl import Kubectl
 from local_cluster.services import running
-from tests.contract.exporters.support import TokenOf, kubeconfig_with_token
-
-ROOT = Path(__file__).parents[3]
-RBAC = ROOT / "deploy" / "chart" / "rbac" / "exporters.yaml"
-SYSTEM = "levelset-system"
+from tests.contract.exporters.support import RBAC, SYSTEM, TokenOf, kubeconfig_with_token
 
 
 @pytest.fixture

@@ -12,6 +12,10 @@ import yaml
 
 from exporters.server import MetricsServer
 
+ROOT = Path(__file__).parents[3]
+RBAC = ROOT / "deploy" / "chart" / "rbac" / "exporters.yaml"
+SYSTEM = "levelset-system"
+
 
 @asynccontextmanager
 async def serving(server: MetricsServer) -> AsyncIterator[MetricsServer]:

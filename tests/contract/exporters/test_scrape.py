@@ -12,9 +12,18 @@ from exporters.instrument import Instruments
 from exporters.server import MetricsServer, build_server
 from exporters.settings import MetricsSettings
 from kube_runtime.api import ApiClient
+from local_cluster.control_plane import ControlPlane
+from local_cluster.kubectl import Kubectl
 from local_cluster.services import running
 from local_cluster.services.prometheus import Prometheus, ScrapeJob
-from tests.contract.exporters.support import TokenOf, eventually, serving
+from tests.contract.exporters.support import (
+    RBAC,
+    SYSTEM,
+    TokenOf,
+    eventually,
+    kubeconfig_with_token,
+    serving,
+)
 from tests.faults import faults
 from tests.faults.proxy import FaultProxy, requests
 
@@ -160,3 +169,23 @@ async def test_a_standby_whose_fence_is_closed_is_scraped_as_well(
         serving(build_server(settings, Instruments("test"), api=api, ready=lambda: True)) as server,
     ):
         assert await _status(server, scraper_token) == 200
+
+
+@pytest.mark.parametrize("part", ["workloads", "gitops-agent", "supply-chain", "exporters"])
+async def test_every_part_may_ask_who_scrapes_it(
+    control_plane: ControlPlane,
+    kubectl: Kubectl,
+    exporter_rbac: None,
+    scraper_token: str,
+    tmp_path: Path,
+    part: str,
+) -> None:
+    kubectl("apply", "--server-side", "-f", RBAC.with_name(f"{part}.yaml"))
+    token = kubectl("create", "token", f"levelset-{part}", "-n", SYSTEM).stdout.strip()
+    own = kubeconfig_with_token(control_plane.kubeconfig, token, tmp_path / "part.kubeconfig")
+
+    async with await ApiClient.connect(kubeconfig=str(own), user_agent="levelset-tests") as api:
+        authorization = ScrapeAuthorization(api)
+
+        assert await authorization.verdict(f"Bearer {scraper_token}") == "allowed"
+        assert await authorization.verdict("Bearer stranger") == "unauthenticated"

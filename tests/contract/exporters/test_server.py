@@ -33,9 +33,10 @@ def _server(
     port: int = 0,
     ready: Callable[[], bool] = lambda: True,
     extra: tuple[Callable[[], bytes], ...] = (),
+    instruments: Instruments | None = None,
 ) -> MetricsServer:
     return MetricsServer(
-        Instruments("test"),
+        instruments or Instruments("test"),
         host="127.0.0.1",
         port=port,
         tls=tls,
@@ -182,6 +183,20 @@ async def test_a_large_page_does_not_hold_up_the_probes(session: aiohttp.ClientS
             longest = max(longest, time.perf_counter() - begin)
 
     assert longest < 0.25  # inline rendering by prometheus_client took 0.71 s for one of them
+
+
+async def test_a_blocked_event_loop_is_seen() -> None:
+    instruments = Instruments("test")
+    name, labels = "levelset_event_loop_lag_seconds_bucket", {"le": "0.1"}
+    async with serving(_server(instruments=instruments)):
+        await asyncio.sleep(0.3)
+        time.sleep(0.5)  # noqa: ASYNC251 - the bug that is to be seen
+
+        async def is_seen() -> bool:
+            late = instruments.registry.get_sample_value(name, {"le": "+Inf"}) or 0.0
+            return late > (instruments.registry.get_sample_value(name, labels) or 0.0)
+
+        await eventually(is_seen, "a lag over 0.1 s", seconds=5)
 
 
 async def _read(session: aiohttp.ClientSession, url: str) -> bytes:

@@ -94,6 +94,21 @@ def test_no_family_of_a_process_has_more_children_than_the_budget() -> None:
     assert over == {}
 
 
+def test_every_metric_is_made_by_somebody() -> None:
+    packages = ("operator/workloads", "gitops_agent", "supply_chain", "exporters", "kube_runtime")
+    source = "".join(
+        path.read_text(encoding="utf-8")
+        for package in packages
+        for path in (ROOT / package).rglob("*.py")
+        if "catalogue" not in path.parts
+    )
+    by_the_library = ("process_", "python_")
+
+    unused = [n for n in CATALOGUE if n not in source and not n.startswith(by_the_library)]
+
+    assert unused == []
+
+
 def test_the_documentation_is_what_the_catalogue_says() -> None:
     committed = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
 
