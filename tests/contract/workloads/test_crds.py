@@ -22,11 +22,11 @@ KINDS = {PODSETS: podset, ROLLOUTS: rollout}
 
 
 def changed(obj: Json, path: str, value: object) -> Json:
-    """Set one field by its path; an absent value removes it."""
+    """Set one field by its path."""
     *parents, last = path.split(".")
     target = obj
     for parent in parents:
-        target = target.setdefault(parent, {}) if isinstance(target, dict) else target[int(parent)]
+        target = target.setdefault(parent, {})
     target[last] = value
     return obj
 

@@ -101,7 +101,7 @@ class World:
         while True:
             try:
                 await check()
-            except (AssertionError, NotFound, ValueError, RuntimeError):
+            except (AssertionError, NotFound, LookupError, ValueError):
                 if asyncio.get_running_loop().time() > end:
                     raise
                 await asyncio.sleep(0.05)
