@@ -1,6 +1,9 @@
 """Two electors on one Lease of a real API server, one of them behind a proxy that can be cut."""
 
 import asyncio
+import os
+import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -11,7 +14,7 @@ import pytest
 from kube_runtime.api import ApiClient
 from kube_runtime.errors import LostLeadership
 from kube_runtime.lease import LeaderElector
-from kube_runtime.resource import CONFIG_MAPS, LEASES, Json
+from kube_runtime.resource import CONFIG_MAPS, LEASES, Json, resource_version_of
 from tests.faults import faults
 from tests.faults.proxy import FaultProxy
 
@@ -150,3 +153,78 @@ async def test_a_burst_of_writes_does_not_cost_the_lease(kubeconfig: Path, names
             was_leading = await asyncio.gather(*(write(number) for number in range(15)))
 
         assert all(was_leading)
+
+
+PROGRAM = """
+import asyncio, itertools, sys
+from kube_runtime.api import ApiClient
+from kube_runtime.errors import LostLeadership
+from kube_runtime.lease import LeaderElector
+from kube_runtime.resource import CONFIG_MAPS
+
+kubeconfig, namespace = sys.argv[1:]
+numbers = itertools.count()
+
+async def main():
+    async with await ApiClient.connect(kubeconfig=kubeconfig, user_agent="test") as api:
+        elector = LeaderElector(
+            api, name="test", namespace=namespace, identity="frozen",
+            lease_seconds=3, renew_seconds=1.5, retry_seconds=0.3,
+        )
+        api.fence = elector.fence
+
+        async def work():
+            while True:
+                name = f"written-{next(numbers)}"
+                body = {"metadata": {"namespace": namespace, "name": name}, "data": {}}
+                try:
+                    await api.create(CONFIG_MAPS, body)
+                except LostLeadership:
+                    print("held back", flush=True)
+                    await asyncio.Event().wait()
+                print("written", flush=True)
+                await asyncio.sleep(0.3)  # frozen here, and not between the fence and the wire
+
+        await elector.run(work)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_that_was_frozen_writes_nothing_after_it_wakes_up(
+    api: ApiClient, kubeconfig: Path, namespace: str
+) -> None:
+    frozen = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        PROGRAM,
+        str(kubeconfig),
+        namespace,
+        stdout=asyncio.subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+    assert frozen.stdout is not None
+    try:
+        async with asyncio.timeout(30):
+            assert await frozen.stdout.readline() == b"written\n"
+            frozen.send_signal(signal.SIGSTOP)
+            two = Candidate(api, namespace, "two")
+            async with two.running():
+                await until(lambda: two.is_working)
+                takeover = (await api.get(LEASES, "test", namespace=namespace))["metadata"]
+                frozen.send_signal(signal.SIGCONT)
+                while await frozen.stdout.readline() != b"held back\n":
+                    pass
+                await asyncio.sleep(0.5)
+                written = await api.list(CONFIG_MAPS, namespace=namespace)
+    finally:
+        frozen.kill()
+        await frozen.wait()
+
+    versions = [
+        int(resource_version_of(obj))
+        for obj in written.items
+        if obj["metadata"]["name"].startswith("written-")
+    ]
+    assert versions
+    assert max(versions) < int(takeover["resourceVersion"])
