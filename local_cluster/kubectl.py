@@ -43,10 +43,16 @@ class Kubectl:
                 text=True,
                 timeout=timeout_seconds,
                 check=False,
-                env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
+                env=self._environment(),
             )
         except subprocess.TimeoutExpired:
             raise KubectlFailed(f"{shown}: no answer within {timeout_seconds:.0f} s") from None
         if check and done.returncode:
             raise KubectlFailed(f"{shown}: {done.stderr.strip() or done.stdout.strip()}")
         return done
+
+    def _environment(self) -> dict[str, str]:
+        # The cache beside the kubeconfig: ports are reused, and what the last cluster on this one
+        # served is no help. For ~/.kube/config this is kubectl's own default.
+        cache = self.kubeconfig.parent / "cache"
+        return {**os.environ, "KUBECONFIG": str(self.kubeconfig), "KUBECACHEDIR": str(cache)}

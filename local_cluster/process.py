@@ -18,6 +18,7 @@ from typing import NoReturn
 from local_cluster.errors import MissingTool, ProgramFailed
 
 _POLL_SECONDS = 0.02
+_PROXIES = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
 _STATE_FIELD, _START_FIELD = 0, 19  # of /proc/<pid>/stat, counted behind the command's name
 
 
@@ -73,7 +74,7 @@ class Program:
         `prefix` is a command that replaces itself by the program, as nsenter does.
         """
         words = [*prefix, *(_leash() if dies_with_parent else ()), *map(str, argv)]
-        pid = _spawn(words, log, {**os.environ, **(environment or {})})
+        pid = _spawn(words, log, {**_own_environment(), **(environment or {})})
         if (identity := Identity.of(pid)) is None:
             raise _failure(name, "ended at once", log)
         return cls(name, identity, log)
@@ -135,6 +136,11 @@ def log_tail(log: Path, lines: int = 3) -> str:
         return ""
     kept = [line.strip() for line in text.splitlines() if line.strip()][-lines:]
     return " | ".join(line[:300] for line in kept)
+
+
+def _own_environment() -> dict[str, str]:
+    """Ours without proxies: programs of a local cluster talk to this machine alone."""
+    return {name: value for name, value in os.environ.items() if name.lower() not in _PROXIES}
 
 
 def _failure(name: str, what: str, log: Path) -> ProgramFailed:

@@ -39,9 +39,19 @@ def start(plane: ControlPlane) -> process.Program:
     )
 
 
-def add_nodes(kubeconfig: Path, names: Sequence[str], *, pods_per_node: int = 250) -> None:
-    """Create simulated nodes, or leave them as they are, and wait until all are Ready."""
-    objects = [_node(name, pods_per_node) for name in names]
+def add_nodes(
+    kubeconfig: Path,
+    names: Sequence[str],
+    *,
+    pods_per_node: int = 250,
+    only_tolerating: bool = False,
+) -> None:
+    """Create simulated nodes, or leave them as they are, and wait until all are Ready.
+
+    `only_tolerating`: beside real nodes, only pods that tolerate the taint come here.
+    """
+    taints = [{"key": ANNOTATION, "value": "fake", "effect": "NoSchedule"}]
+    objects = [_node(name, pods_per_node, taints if only_tolerating else []) for name in names]
     document = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     run = kubectl.Kubectl(kubeconfig)
     run("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=document)
@@ -60,12 +70,13 @@ def names(count: int, prefix: str = "simulated") -> Iterator[str]:
     return (f"{prefix}-{number}" for number in range(1, count + 1))
 
 
-def _node(name: str, pods: int) -> dict[str, Any]:
+def _node(name: str, pods: int, taints: Sequence[dict[str, str]]) -> dict[str, Any]:
     size = {"cpu": "64", "memory": "256Gi", "pods": str(pods)}
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "simulated"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels, "annotations": {ANNOTATION: "fake"}},
+        "spec": {"taints": list(taints)},
         "status": {"allocatable": size, "capacity": size},
     }

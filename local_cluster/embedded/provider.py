@@ -212,7 +212,7 @@ class _Making:
         with self._step(f"{self.plan.simulated_nodes} simulated nodes Ready"):
             simulated.start(plane)
             names = list(simulated.names(self.plan.simulated_nodes))
-            simulated.add_nodes(plane.kubeconfig, names)
+            simulated.add_nodes(plane.kubeconfig, names, only_tolerating=self.plan.nodes > 0)
 
     @contextmanager
     def _step(self, what: str) -> Iterator[None]:
