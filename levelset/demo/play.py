@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 from rich.markup import escape
 
@@ -32,6 +34,7 @@ from local_cluster.provider import Cluster
 
 _REPOSITORY = "demo/web"
 _USER_AGENT = "levelset-demo"
+_WATCH_SECONDS = 0.5
 
 
 def run(options: Options) -> int:
@@ -67,7 +70,7 @@ async def _guarded(options: Options, narrator: Narrator) -> None:
     stage = Stage.clear(directory, keep=options.keep)
     narrator.title("Levelset: one push to Git, all the way", f"logs and state: {directory}")
     try:
-        cluster = await _play(options, narrator, stage)
+        cluster = await _watched(stage, _play(options, narrator, stage))
     except BaseException as error:
         _explain(narrator, stage, error)
         if not options.keep:
@@ -77,6 +80,28 @@ async def _guarded(options: Options, narrator: Narrator) -> None:
         _print_next_commands(narrator, stage, cluster)
     else:
         await _tear_down(narrator, stage)
+
+
+async def _watched(stage: Stage, play: Coroutine[Any, Any, Cluster]) -> Cluster:
+    """Play, but fail at once when one of the programs ends that should run to the end."""
+    playing = asyncio.create_task(play)
+    watching = asyncio.create_task(_first_failure(stage))
+    try:
+        await asyncio.wait({playing, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if playing.done():
+            return playing.result()
+        raise DemoFailedError(f"{watching.result()} has ended, and nobody asked it to")
+    finally:
+        playing.cancel()
+        watching.cancel()
+        await asyncio.gather(playing, watching, return_exceptions=True)
+
+
+async def _first_failure(stage: Stage) -> str:
+    while True:
+        if failed := stage.failed_programs():
+            return failed[0].name
+        await asyncio.sleep(_WATCH_SECONDS)
 
 
 async def _play(options: Options, narrator: Narrator, stage: Stage) -> Cluster:
