@@ -6,7 +6,7 @@ hold the interpreter for minutes, and with it the webhook of the whole cluster.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 MAX_GLOB_LENGTH: Final = 512
@@ -20,17 +20,25 @@ class Glob:
     """A pattern over `host/repository`, without tag or digest: those are the user's to choose."""
 
     pattern: str
+    _prefix: str = field(init=False, repr=False, compare=False)
+    _rest: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Cut off what stands before the first star: most policies are told apart by it."""
+        prefix, _, _ = self.pattern.partition(_ONE_SEGMENT)
+        object.__setattr__(self, "_prefix", prefix)
+        object.__setattr__(self, "_rest", tuple(_tokens(self.pattern[len(prefix) :])))
 
     def matches(self, name: str) -> bool:
         """Tell whether the whole name fits the pattern."""
-        states = {0}
-        tokens = tuple(_tokens(self.pattern))
-        states = _skip_stars(states, tokens)
-        for character in name:
-            states = _skip_stars(_step(states, tokens, character), tokens)
+        if not name.startswith(self._prefix):
+            return False
+        states = _skip_stars({0}, self._rest)
+        for character in name[len(self._prefix) :]:
+            states = _skip_stars(_step(states, self._rest, character), self._rest)
             if not states:
                 return False
-        return len(tokens) in states
+        return len(self._rest) in states
 
 
 def _tokens(pattern: str) -> Iterator[str]:
