@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Final
 
 from gitops_agent.diff.compare import ObjectDiff
+from gitops_agent.diff.ownership import other_managers
 from gitops_agent.errors import GitOpsError, InvalidSpec
 from gitops_agent.metrics import AgentMetrics
-from gitops_agent.names import APPLICATIONS
+from gitops_agent.names import APPLICATIONS, FIELD_MANAGER
 from gitops_agent.observer import Observer
 from gitops_agent.reporting import Findings, failure_report, report_of
 from gitops_agent.resources import Application, InventoryEntry, Operation, Spec, SyncRequest
@@ -143,7 +144,7 @@ class ApplicationReconciler:
             operation = replace(operation, phase="Failed", message=error.diagnostics())
         else:
             after = outcome.world
-            self._note(outcome, application, cause)
+            self._note(outcome, world, cause)
             operation = replace(
                 operation,
                 phase="Succeeded",
@@ -171,13 +172,17 @@ class ApplicationReconciler:
             started_at=self._clock.now(),
         )
 
-    def _note(self, outcome: Outcome, application: Application, cause: Cause) -> None:
+    def _note(self, outcome: Outcome, before: World, cause: Cause) -> None:
         self._metrics.applied(len(outcome.applied))
         self._metrics.pruned(len(outcome.pruned))
         if cause == "drift":
-            memory = self._convergence.setdefault(application.key, Convergence())
-            changed = [diff for diff in outcome.applied if diff.action == "change"]
-            memory.healed(changed, self._clock.monotonic())
+            memory = self._convergence.setdefault(before.application.key, Convergence())
+            healed = [
+                (diff, other_managers(before.live[diff.id] or {"metadata": {}}, FIELD_MANAGER))
+                for diff in outcome.applied
+                if diff.action == "change"
+            ]
+            memory.healed(healed, self._clock.monotonic())
 
     async def _report(
         self, world: World, operation: Operation, problem: LevelsetError | None = None

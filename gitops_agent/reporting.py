@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gitops_agent.diff.ownership import other_managers
 from gitops_agent.health import MISSING, Health, HealthStatus, health_of, worst
-from gitops_agent.names import FIELD_MANAGER
 from gitops_agent.objects import ObjectId
 from gitops_agent.resources import Application, InventoryEntry, Operation
 from gitops_agent.status import Report, ResourceReport, SyncStatus
+from gitops_agent.sync.convergence import Fight
 from gitops_agent.sync.prune import PrunePlan
 from gitops_agent.world import World
 from kube_runtime.errors import LevelsetError
@@ -25,7 +24,7 @@ class Findings:
     operation: Operation
     problem: LevelsetError | None = None
     """Why the sync of this reconcile failed."""
-    fights: Mapping[ObjectId, tuple[str, ...]] = field(default_factory=dict)
+    fights: Mapping[ObjectId, Fight] = field(default_factory=dict)
 
 
 def report_of(findings: Findings) -> Report:
@@ -109,15 +108,14 @@ def _abnormal(findings: Findings) -> dict[str, tuple[str, str]]:
         lines = [f"{object_id}: {reason}" for object_id, reason in findings.plan.held]
         abnormal["PruneHeld"] = ("NotProven", _some(lines))
     if findings.fights:
-        lines = [_fight(findings.world, *fight) for fight in findings.fights.items()]
+        lines = [_fight(*item) for item in findings.fights.items()]
         abnormal["DiffNotConverging"] = ("AnotherWriter", _some(lines))
     return abnormal
 
 
-def _fight(world: World, object_id: ObjectId, paths: tuple[str, ...]) -> str:
-    live = world.live.get(object_id)
-    others = ", ".join(other_managers(live, FIELD_MANAGER)) if live else ""
-    return f"{object_id} {', '.join(paths)} keeps coming back; other writers: {others or 'unknown'}"
+def _fight(object_id: ObjectId, fight: Fight) -> str:
+    writers = ", ".join(sorted(fight.writers)) or "unknown"
+    return f"{object_id} {', '.join(fight.paths)} keeps coming back; other writers: {writers}"
 
 
 def _some(lines: list[str]) -> str:

@@ -22,7 +22,15 @@ class _Round:
     digest: str
     count: int
     last: float
+    fight: "Fight"
+
+
+@dataclass(frozen=True, slots=True)
+class Fight:
+    """What keeps coming back, and who else was seen writing to the object."""
+
     paths: tuple[str, ...]
+    writers: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -31,19 +39,21 @@ class Convergence:
 
     _rounds: dict[ObjectId, _Round] = field(default_factory=dict)
 
-    def healed(self, diffs: Iterable[ObjectDiff], now: float) -> None:
-        """Note what has just been applied to put drift right."""
-        for diff in diffs:
+    def healed(self, healed: Iterable[tuple[ObjectDiff, Iterable[str]]], now: float) -> None:
+        """Note what has just been applied to put drift right, and who else had written there."""
+        for diff, writers in healed:
             before = self._rounds.get(diff.id)
             is_same = before is not None and before.digest == diff.digest
             is_recent = before is not None and now - before.last < self._memory(before)
             count = before.count + 1 if before and is_same and is_recent else 1
-            self._rounds[diff.id] = _Round(diff.digest, count, now, diff.paths)
+            known = before.fight.writers if before is not None and is_same else frozenset()
+            fight = Fight(diff.paths, known | frozenset(writers))
+            self._rounds[diff.id] = _Round(diff.digest, count, now, fight)
 
-    def fights(self, now: float) -> dict[ObjectId, tuple[str, ...]]:
-        """Return the objects that keep coming back different, with the paths that do."""
+    def fights(self, now: float) -> dict[ObjectId, Fight]:
+        """Return the objects that keep coming back different."""
         return {
-            object_id: found.paths
+            object_id: found.fight
             for object_id, found in self._rounds.items()
             if found.count >= _ROUNDS and now - found.last < self._memory(found)
         }
