@@ -95,7 +95,7 @@ def shell(api: ApiClient, kubeconfig: Path, namespace: str) -> Shell:
     return Shell(api, kubeconfig, namespace)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 15) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - whatever may become true
             await asyncio.sleep(0.05)
@@ -115,7 +115,7 @@ async def test_kopf_wakes_us_up_and_leaves_no_trace_on_the_object(
     await until(lambda: "mine" in shell.seen)
     shell.stop.set()
 
-    assert await asyncio.wait_for(task, 15) == 0
+    assert await asyncio.wait_for(task, 30) == 0
     live = await api.get(CONFIG_MAPS, "mine", namespace=namespace)
     assert live == created
     assert (await api.list(EVENTS, namespace=namespace)).items == []
@@ -134,7 +134,7 @@ async def test_kopf_logs_in_again_after_a_401(
     await until(lambda: "mine" in shell.seen)
     shell.stop.set()
 
-    assert await asyncio.wait_for(task, 15) == 0
+    assert await asyncio.wait_for(task, 30) == 0
 
 
 async def test_a_kopf_that_dies_ends_the_process(
@@ -159,7 +159,7 @@ async def test_the_stop_has_an_order_and_gives_the_lease_back(shell: Shell) -> N
 
     shell.stop.set()
 
-    assert await asyncio.wait_for(task, 15) == 0
+    assert await asyncio.wait_for(task, 30) == 0
     assert shell.order == ["always starts", "leading starts", "leading stops", "always stops"]
     assert held_by
     assert await shell.holder() == ""
@@ -177,7 +177,7 @@ async def test_nobody_takes_the_lease_before_it_is_ready(shell: Shell) -> None:
     await until(lambda: "leading starts" in shell.order)
     shell.stop.set()
 
-    assert await asyncio.wait_for(task, 15) == 0
+    assert await asyncio.wait_for(task, 30) == 0
     assert early == ["always starts"]
 
 
@@ -188,7 +188,7 @@ async def test_a_service_that_dies_ends_the_process_with_one_line(
         await until(lambda: "leading starts" in shell.order)
         raise Unreachable("port 8443: expected it to be free, found it taken")
 
-    code = await asyncio.wait_for(shell.run(always=[dying]), 20)
+    code = await asyncio.wait_for(shell.run(always=[dying]), 30)
 
     [record] = [r for r in caplog.records if r.getMessage() == "service ended"]
     assert code == 1
@@ -202,7 +202,7 @@ async def test_a_controller_that_dies_ends_the_process_too(shell: Shell) -> None
     async def dying() -> None:
         raise KeyError("spec")
 
-    assert await asyncio.wait_for(shell.run(leading=[dying]), 20) == 1
+    assert await asyncio.wait_for(shell.run(leading=[dying]), 30) == 1
     assert await shell.holder() == ""
 
 
@@ -216,7 +216,7 @@ async def test_without_election_it_leads_at_once_and_makes_no_lease(
     await until(lambda: "leading starts" in shell.order)
     shell.stop.set()
 
-    assert await asyncio.wait_for(task, 15) == 0
+    assert await asyncio.wait_for(task, 30) == 0
     assert api.fence is None
     assert (await api.list(LEASES, namespace=namespace)).items == []
 
@@ -274,9 +274,9 @@ async def test_a_signal_ends_the_process_in_order_with_code_0(
     )
     assert process.stdout is not None
     try:
-        line = await asyncio.wait_for(process.stdout.readline(), 20)
+        line = await asyncio.wait_for(process.stdout.readline(), 30)
         process.send_signal(number)
-        _, errors = await asyncio.wait_for(process.communicate(), 20)
+        _, errors = await asyncio.wait_for(process.communicate(), 30)
     finally:
         if process.returncode is None:
             process.kill()
