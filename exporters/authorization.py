@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
+from kube_runtime.clock import SYSTEM_CLOCK, Clock
 from kube_runtime.errors import KubeError
 from kube_runtime.logs import fields
+from kube_runtime.ratelimit import TokenBucket
 from kube_runtime.resource import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, Json, Resource
 
 Verdict: TypeAlias = Literal["allowed", "denied", "unauthenticated", "error", "outage_allowed"]
@@ -29,7 +29,8 @@ OUTAGE_SECONDS: Final = 900.0
 _REVIEW_TIMEOUT_SECONDS: Final = 10.0
 _MAX_TOKEN: Final = 16 * 1024
 _MAX_REMEMBERED: Final = 1024
-_MAX_REVIEWS_AT_ONCE: Final = 8
+_REVIEWS_PER_SECOND: Final = 10.0
+_REVIEWS_BURST: Final = 20
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -54,14 +55,16 @@ class ScrapeAuthorization:
         api: Reviewer,
         *,
         path: str = "/metrics",
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._api = api
         self._path = path
-        self._monotonic = monotonic
+        self._clock = clock
         self._remembered: dict[bytes, _Remembered] = {}
         self._running: dict[bytes, asyncio.Task[Verdict]] = {}
-        self._slots = asyncio.Semaphore(_MAX_REVIEWS_AT_ONCE)
+        # The client's own limit is shared with the controllers: a flood of forged tokens must not
+        # eat up what they write with.
+        self._limit = TokenBucket(_REVIEWS_PER_SECOND, _REVIEWS_BURST, clock=clock)
 
     async def verdict(self, authorization: str) -> Verdict:
         """Decide; asks the API server at most once for the same token at the same time."""
@@ -70,7 +73,7 @@ class ScrapeAuthorization:
             return "unauthenticated"
         digest = hashlib.sha256(token.encode()).digest()
         known = self._remembered.get(digest)
-        if known is not None and self._monotonic() < known.fresh_until:
+        if known is not None and self._clock.monotonic() < known.fresh_until:
             return known.verdict
         return await self._reviewed_once(digest, token)
 
@@ -83,7 +86,8 @@ class ScrapeAuthorization:
 
     async def _reviewed(self, digest: bytes, token: str) -> Verdict:
         try:
-            async with asyncio.timeout(_REVIEW_TIMEOUT_SECONDS), self._slots:
+            async with asyncio.timeout(_REVIEW_TIMEOUT_SECONDS):
+                await self._limit.take()
                 verdict = await self._review(token)
         except (KubeError, TimeoutError) as error:
             return self._without_answer(digest, error)
@@ -104,14 +108,14 @@ class ScrapeAuthorization:
         _LOG.warning("scrape could not be reviewed", extra=fields(error=type(error).__name__))
         if known is None or known.verdict != "allowed":
             return "error"
-        is_within_grace = self._monotonic() < known.fresh_until + OUTAGE_SECONDS
+        is_within_grace = self._clock.monotonic() < known.fresh_until + OUTAGE_SECONDS
         return "outage_allowed" if is_within_grace else "error"
 
     def _remember(self, digest: bytes, verdict: Verdict) -> None:
         if len(self._remembered) >= _MAX_REMEMBERED:
             self._forget_some()
         seconds = ALLOW_SECONDS if verdict == "allowed" else DENY_SECONDS
-        self._remembered[digest] = _Remembered(verdict, self._monotonic() + seconds)
+        self._remembered[digest] = _Remembered(verdict, self._clock.monotonic() + seconds)
 
     def _forget_some(self) -> None:
         """Make room: refusals first, so that a stranger's tokens cannot push a scraper out."""

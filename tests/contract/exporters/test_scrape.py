@@ -12,6 +12,7 @@ from exporters.instrument import Instruments
 from exporters.server import MetricsServer, build_server
 from exporters.settings import MetricsSettings
 from kube_runtime.api import ApiClient
+from kube_runtime.clock import FakeClock
 from local_cluster.control_plane import ControlPlane
 from local_cluster.kubectl import Kubectl
 from local_cluster.services import running
@@ -126,7 +127,7 @@ async def test_with_the_right_the_answer_is_200(server: MetricsServer, scraper_t
 async def test_while_the_api_server_cannot_be_asked_a_known_scraper_is_served_and_no_stranger(
     kubeconfig: Path, tls_files: running.TlsFiles, scraper_token: str, tmp_path: Path
 ) -> None:
-    moment = 0.0
+    clock = FakeClock()
     async with (
         FaultProxy.start(kubeconfig, tmp_path) as proxy,
         await ApiClient.connect(
@@ -138,14 +139,14 @@ async def test_while_the_api_server_cannot_be_asked_a_known_scraper_is_served_an
             host="127.0.0.1",
             port=0,
             tls=CertificateFiles(tls_files.certificate, tls_files.key),
-            auth=ScrapeAuthorization(api, monotonic=lambda: moment),
+            auth=ScrapeAuthorization(api, clock=clock),
             ready=lambda: True,
         )
         async with serving(server):
             assert await _status(server, scraper_token) == 200
             proxy.fail(faults.reset(), when=requests(part="reviews"), times=None)
 
-            moment += 400  # the decision has run out, the grace has not
+            clock.shift(400)  # the decision has run out, the grace has not
             assert await _status(server, scraper_token) == 200
             assert await _status(server, "stranger") == 503
 

@@ -11,6 +11,7 @@ from exporters.authorization import (
     OUTAGE_SECONDS,
     ScrapeAuthorization,
 )
+from kube_runtime.clock import FakeClock
 from kube_runtime.errors import Unreachable
 from kube_runtime.resource import Json, Resource
 
@@ -37,26 +38,19 @@ class FakeApiServer:
         return {"status": {"allowed": body["spec"]["user"] in self.allowed}}
 
 
-class Time:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def server() -> FakeApiServer:
     return FakeApiServer()
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-def authorization(server: FakeApiServer, time: Time) -> ScrapeAuthorization:
-    return ScrapeAuthorization(server, monotonic=time)
+def authorization(server: FakeApiServer, clock: FakeClock) -> ScrapeAuthorization:
+    return ScrapeAuthorization(server, clock=clock)
 
 
 async def test_a_known_token_with_the_right_is_allowed(
@@ -100,18 +94,18 @@ async def test_what_cannot_be_a_token_never_reaches_the_api_server(
 async def test_a_decision_is_remembered_for_its_time(
     authorization: ScrapeAuthorization,
     server: FakeApiServer,
-    time: Time,
+    clock: FakeClock,
     token: str,
     seconds: float,
 ) -> None:
     first = await authorization.verdict(f"Bearer {token}")
     asked = len(server.reviews)
 
-    time.now += seconds - 1
+    clock.shift(seconds - 1)
     assert await authorization.verdict(f"Bearer {token}") == first
     assert len(server.reviews) == asked
 
-    time.now += 2
+    clock.shift(2)
     assert await authorization.verdict(f"Bearer {token}") == first
     assert len(server.reviews) == 2 * asked
 
@@ -138,45 +132,62 @@ async def test_a_scraper_that_hangs_up_does_not_fail_the_others(
 
 
 async def test_a_remembered_yes_survives_a_short_outage_and_no_longer(
-    authorization: ScrapeAuthorization, server: FakeApiServer, time: Time
+    authorization: ScrapeAuthorization, server: FakeApiServer, clock: FakeClock
 ) -> None:
     await authorization.verdict("Bearer good")
     server.is_down = True
 
-    time.now += ALLOW_SECONDS + 1
+    clock.shift(ALLOW_SECONDS + 1)
     assert await authorization.verdict("Bearer good") == "outage_allowed"
 
-    time.now += OUTAGE_SECONDS
+    clock.shift(OUTAGE_SECONDS)
     assert await authorization.verdict("Bearer good") == "error"
 
 
 async def test_an_outage_never_turns_a_stranger_or_a_no_into_a_yes(
-    authorization: ScrapeAuthorization, server: FakeApiServer, time: Time
+    authorization: ScrapeAuthorization, server: FakeApiServer, clock: FakeClock
 ) -> None:
     await authorization.verdict("Bearer poor")
     server.is_down = True
-    time.now += DENY_SECONDS + 1
+    clock.shift(DENY_SECONDS + 1)
 
     assert await authorization.verdict("Bearer poor") == "error"
     assert await authorization.verdict("Bearer stranger") == "error"
 
 
 async def test_a_right_that_was_taken_away_ends_with_its_time(
-    authorization: ScrapeAuthorization, server: FakeApiServer, time: Time
+    authorization: ScrapeAuthorization, server: FakeApiServer, clock: FakeClock
 ) -> None:
     await authorization.verdict("Bearer good")
     server.allowed.clear()
-    time.now += ALLOW_SECONDS + 1
+    clock.shift(ALLOW_SECONDS + 1)
 
     assert await authorization.verdict("Bearer good") == "denied"
 
 
 async def test_a_flood_of_bad_tokens_does_not_push_a_scraper_out(
-    authorization: ScrapeAuthorization, server: FakeApiServer
+    authorization: ScrapeAuthorization, server: FakeApiServer, clock: FakeClock
 ) -> None:
     await authorization.verdict("Bearer good")
     for number in range(2000):
+        clock.shift(0.1)
         await authorization.verdict(f"Bearer bad-{number}")
     server.is_down = True
 
     assert await authorization.verdict("Bearer good") == "allowed"
+
+
+async def test_a_flood_of_bad_tokens_leaves_the_api_server_to_the_controllers(
+    authorization: ScrapeAuthorization, server: FakeApiServer, clock: FakeClock
+) -> None:
+    scrapes = [
+        asyncio.create_task(authorization.verdict(f"Bearer bad-{number}")) for number in range(200)
+    ]
+
+    await clock.settle()
+    assert len(server.reviews) == 20
+    await clock.advance(1)
+    assert len(server.reviews) == 30
+
+    await clock.advance(20)
+    assert {scrape.result() for scrape in scrapes} == {"unauthenticated"}
