@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import generate_latest
@@ -28,6 +28,7 @@ def _agrees(registry: CollectorRegistry) -> None:
     assert encode(families, "openmetrics") + b"# EOF\n" == strict
 
 
+@settings(max_examples=60)
 @given(help_=TEXT, label=TEXT, value=VALUES)
 def test_any_help_label_and_value_is_written_as_the_library_writes_it(
     help_: str, label: str, value: float
