@@ -72,6 +72,7 @@ class Program:
         """Start a program in a session of its own, its output in `log`.
 
         `prefix` is a command that replaces itself by the program, as nsenter does.
+        `dies_with_parent`: the kernel kills it when the starting *thread* ends, however it ends.
         """
         words = [*prefix, *(_leash() if dies_with_parent else ()), *map(str, argv)]
         pid = _spawn(words, log, {**_own_environment(), **(environment or {})})

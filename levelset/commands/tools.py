@@ -32,10 +32,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     getting.add_argument(
         "--for",
         dest="purpose",
-        type=Purpose,
-        choices=list(Purpose),
-        default=Purpose.DEMO,
-        metavar="{demo,tests,bench}",
+        choices=[each.value for each in Purpose],
+        default=Purpose.DEMO.value,
         help="what they are wanted for (default: demo)",
     )
     getting.add_argument("--no-apt", action="store_true", help="install no Debian packages")
@@ -61,7 +59,7 @@ def _list(args: argparse.Namespace) -> int:
 
 def _install(args: argparse.Namespace) -> int:
     if not install(args.purpose, with_apt=not args.no_apt):
-        print(f"everything for {args.purpose.value} is here")
+        print(f"everything for {args.purpose} is here")
     return 0
 
 
@@ -73,7 +71,7 @@ def install(purpose: Purpose, *, with_apt: bool) -> bool:
     expected = missing.expected_seconds()
     if missing.programs:
         names = " ".join(each.name for each in missing.programs)
-        _say(f"building {names}: about {_span(expected)}, once per machine and version")
+        _say(f"building {names}: up to {_span(expected)}, once per machine and version")
     progress = Progress(total=expected)
     work = start(missing, progress, with_apt=with_apt, report=_say)
     _follow(work, progress)

@@ -41,9 +41,9 @@ def find(name: str) -> Path:
     if found is not None:
         return found.path
     program = catalogue.program(name)
-    places = f"{BIN_DIR_VARIABLE}, PATH or {cache_path(program).parent}"
+    places = f"in {BIN_DIR_VARIABLE} nor on PATH nor in {cache_path(program).parent}"
     raise MissingTool(
-        f"{name} {program.version} is neither in {places}: run `levelset tools install --for tests`"
+        f"{name} {program.version} is neither {places}: run `levelset tools install --for tests`"
     )
 
 

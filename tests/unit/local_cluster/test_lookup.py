@@ -62,5 +62,5 @@ def test_a_missing_program_is_one_line_with_the_way_to_get_it(places: Path) -> N
 
     line = failure.value.diagnostics()
     assert "\n" not in line
-    assert line.startswith(f"etcd v{PINNED} is neither in LEVELSET_BIN_DIR, PATH or ")
+    assert line.startswith(f"etcd v{PINNED} is neither in LEVELSET_BIN_DIR nor on PATH nor in ")
     assert line.endswith("run `levelset tools install --for tests`")
