@@ -2,17 +2,19 @@
 
 import base64
 import datetime as dt
+import hashlib
 import json
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 
-from supply_chain.errors import InvalidPolicy
+from supply_chain.errors import InvalidPolicy, VerificationFailed
 from supply_chain.plan.regexes import Regex
 from supply_chain.registry.reference import Digest
 from supply_chain.resources import Identity, Matcher
-from supply_chain.verify import authorities, keys
+from supply_chain.verify import authorities, key_based, keys
+from supply_chain.verify.bundles import parse_bundle
 from supply_chain.verify.trust_roots import TrustRoot
 from tests.unit.supply_chain import private_sigstore as lab
 
@@ -361,3 +363,132 @@ def test_a_keyless_bundle_without_a_log_entry_is_refused() -> None:
 def test_what_is_no_trust_root_makes_the_policy_invalid(text: str) -> None:
     with pytest.raises(InvalidPolicy, match=r"not a trusted_root\.json"):
         TrustRoot.parse(text)
+
+
+def rekor_v2_bundle(key: lab.PrivateKey, algorithm: str, digest: str) -> lab.Json:
+    """A bundle whose entry is Rekor v2's: no time in it, the key as DER, the hash of the PAE."""
+    bundle = lab.key_bundle(key)
+    signed = bundle["dsseEnvelope"]
+    message = lab.pae(signed["payloadType"], base64.b64decode(signed["payload"]))
+    verifier = {"publicKey": {"rawBytes": lab.b64(lab.spki(key))}, "keyDetails": "any"}
+    record = {
+        "data": {"algorithm": algorithm, "digest": lab.b64(hashlib.new(digest, message).digest())},
+        "signature": {"content": signed["signatures"][0]["sig"], "verifier": verifier},
+    }
+    body = {
+        "apiVersion": "0.0.2",
+        "kind": "hashedrekord",
+        "spec": {"hashedRekordV002": record},
+    }
+    entry = SIGSTORE.entry(body)
+    del entry["integratedTime"], entry["inclusionPromise"]
+    bundle["verificationMaterial"]["tlogEntries"] = [entry]
+    return bundle
+
+
+@pytest.mark.parametrize(
+    ("curve", "algorithm", "digest"),
+    [(ec.SECP256R1(), "SHA2_256", "sha256"), (ec.SECP384R1(), "SHA2_384", "sha384")],
+    ids=["p256", "p384"],
+)
+def test_an_entry_without_a_time_counts_while_its_log_is_valid_today(
+    curve: ec.EllipticCurve, algorithm: str, digest: str
+) -> None:
+    key = ec.generate_private_key(curve)
+    bundle = rekor_v2_bundle(key, algorithm, digest)
+    yesterday = (NOW - dt.timedelta(days=1)).isoformat().replace("+00:00", "Z")
+    ended = {"start": lab.LONG_AGO, "end": yesterday}
+    closed = root_of(lab.changed(SIGSTORE.root(), "tlogs.0.publicKey.validFor", ended))
+
+    assert why_not(by_key(key, ROOT), bundle) == ""
+    assert "no log of the trust root was valid" in why_not(by_key(key, closed), bundle)
+
+
+@pytest.mark.parametrize(("algorithm", "digest"), [("SHA2_384", "sha256"), ("SHA2_256", "md5")])
+def test_an_entry_about_another_hash_is_noticed(algorithm: str, digest: str) -> None:
+    bundle = rekor_v2_bundle(KEY, algorithm, digest)
+
+    assert "another signature, key or payload" in why_not(by_key(root=ROOT), bundle)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{}, {"payloadHash": 7, "signatures": []}, {"payloadHash": {}, "signatures": [{}, {}]}, 7],
+)
+def test_an_entry_whose_body_is_malformed_is_refused(spec: Any) -> None:
+    bundle = lab.key_bundle(KEY)
+    body = {"apiVersion": "0.0.1", "kind": "dsse", "spec": spec}
+    bundle["verificationMaterial"]["tlogEntries"] = [SIGSTORE.entry(body)]
+
+    assert "the entry's body is malformed" in why_not(by_key(root=ROOT), bundle)
+
+
+def test_an_entry_whose_body_is_of_another_kind_than_it_says_is_noticed() -> None:
+    bundle = SIGSTORE.logged_key_bundle(KEY)
+    entry = bundle["verificationMaterial"]["tlogEntries"][0]
+    entry["kindVersion"] = {"kind": "hashedrekord", "version": "0.0.2"}
+
+    assert "another signature, key or payload" in why_not(by_key(root=ROOT), bundle)
+
+
+def test_timestamps_that_are_none_or_too_many_are_refused() -> None:
+    def stamped(*tokens: bytes) -> lab.Json:
+        stamps = [{"signedTimestamp": lab.b64(token)} for token in tokens]
+        return lab.changed(
+            SIGSTORE.logged_key_bundle(KEY),
+            "verificationMaterial.timestampVerificationData",
+            {"rfc3161Timestamps": stamps},
+        )
+
+    assert "a timestamp does not parse" in why_not(by_key(root=ROOT), stamped(b"no token"))
+    assert "malformed" in why_not(by_key(), stamped(b"a", b"a"))
+    assert "malformed" in why_not(by_key(), stamped(*(bytes([n]) for n in range(33))))
+
+
+def test_a_bundle_that_brings_its_own_root_is_refused() -> None:
+    bundle = SIGSTORE.keyless_bundle()
+    leaf = bundle["verificationMaterial"].pop("certificate")
+    root = {"rawBytes": lab.b64(SIGSTORE.root_certificate.public_bytes(lab._DER))}
+    bundle["mediaType"] = "application/vnd.dev.sigstore.bundle+json;version=0.2"
+    bundle["verificationMaterial"]["x509CertificateChain"] = {"certificates": [leaf, root]}
+
+    assert "it contains a self-signed certificate" in why_not(by_identity(), bundle)
+
+
+def test_bare_bytes_are_signed_for_blobs_and_not_for_images() -> None:
+    digest = hashlib.sha256(b"blob").digest()
+    message = {
+        "messageDigest": {"algorithm": "SHA2_256", "digest": lab.b64(digest)},
+        "signature": lab.b64(lab.sign(KEY, b"blob")),
+    }
+    bundle = lab.key_bundle(KEY)
+    del bundle["dsseEnvelope"]
+    bundle["messageSignature"] = message
+    parsed = parse_bundle(lab.raw(bundle))
+    other = ec.generate_private_key(ec.SECP256R1()).public_key()
+
+    assert "expected a DSSE envelope" in why_not(by_key(), bundle)
+    key_based.verify_sha256(parsed, KEY.public_key(), digest, root=None, now=NOW)
+    for key, sha256 in ((other, digest), (KEY.public_key(), b"\0" * 32)):
+        with pytest.raises(VerificationFailed):
+            key_based.verify_sha256(parsed, key, sha256, root=None, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [rsa.generate_private_key(65537, 1024), x25519.X25519PrivateKey.generate()],
+    ids=["short RSA", "no signing key"],
+)
+def test_a_key_that_is_too_weak_or_of_another_use_is_refused(key: Any) -> None:
+    with pytest.raises(InvalidPolicy):
+        keys.load_public_key(lab.public_pem(key))
+
+
+def test_signatures_by_several_keys_are_told_apart() -> None:
+    second = ec.generate_private_key(ec.SECP256R1())
+    raw = [lab.raw(lab.key_bundle(second))]
+    ready = [by_key(), by_key(second)]
+
+    first, other = authorities.examine(ready, raw, Digest(lab.DIGEST), now=NOW)
+
+    assert (first.is_satisfied, other.is_satisfied) == (False, True)
