@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
@@ -138,7 +139,7 @@ class MetricsServer:
         except OSError as error:
             raise CannotServe(
                 f"metrics address {self._host}:{self._wanted_port}: expected to listen on it, "
-                f"found: {error.strerror or error}; choose another with --metrics-port",
+                f"found: {_reason(error)}; choose another with --metrics-port",
             ) from error
         self._port = int(runner.addresses[0][1])
         self._started.set()
@@ -221,6 +222,11 @@ def _tls(settings: MetricsSettings) -> ServingTls | None:
     if settings.metrics_cert_file and settings.metrics_key_file:
         return CertificateFiles(settings.metrics_cert_file, settings.metrics_key_file)
     return SelfSigned()
+
+
+def _reason(error: OSError) -> str:
+    """Say it in the system's words; asyncio wraps them in a sentence that repeats the address."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
 
 
 def _answer(is_true: Callable[[], bool]) -> Callable[[web.Request], Awaitable[web.Response]]:

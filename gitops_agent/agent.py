@@ -141,6 +141,7 @@ class Agent:
         server = build_server(
             self._settings.metrics, self._instruments, api=self._api, ready=self.is_ready
         )
+        await server.open()  # a taken port is one line, before anything runs
         return await run_process(
             self._settings.process,
             api=self._api,

@@ -94,6 +94,7 @@ async def _run(
     controllers = {
         each.resource: _controller(each, watched, api, instruments) for each in watched.kinds
     }
+    await pages.open()  # a taken port is one line, before anything runs
     return await run_process(
         settings.process,
         api=api,

@@ -36,6 +36,7 @@ async def _run(settings: WorkloadsSettings) -> int:
     async with api:
         controllers = build_controllers(api, settings, instruments=instruments)
         server = build_server(settings.metrics, instruments, api=api, ready=controllers.are_synced)
+        await server.open()  # a taken port is one line, before anything runs
         return await run_process(
             settings.process,
             api=api,
