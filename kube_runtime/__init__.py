@@ -8,3 +8,26 @@ the shell around all of it. docs/design/002-kube-runtime.md says why each is as 
 Modules are imported, not names: `from kube_runtime import expectations`. Those that are not named
 in a design page or here (api_*, transport*, informer_*, lease_record, …) are internal.
 """
+
+__all__ = [
+    "api",
+    "clock",
+    "conditions",
+    "controller",
+    "discovery",
+    "errors",
+    "events",
+    "expectations",
+    "freshness",
+    "informer",
+    "instrumentation",
+    "lease",
+    "logs",
+    "ownership",
+    "process",
+    "resource",
+    "selectors",
+    "settings",
+    "store",
+    "workqueue",
+]
