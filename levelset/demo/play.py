@@ -182,8 +182,8 @@ def _explain(narrator: Narrator, stage: Stage, error: BaseException) -> None:
         narrator.console.print("\n[bold]Interrupted[/bold]; everything goes.")
         return
     for program in stage.failed_programs():
-        last = escape(f"{program.name} has ended; {program.log} ends with: {_tail(program.log)}")
-        narrator.console.print(f"[red]{last}[/red]")
+        said = f"{program.name} has ended; {program.log} ends with:\n{_tail(program.log)}"
+        narrator.console.print(f"[red]{escape(said)}[/red]", highlight=False)
     if isinstance(error, DemoFailedError) and not stage.keep:
         hint = "`levelset demo --keep` leaves everything up, to look at it"
         narrator.console.print(f"[dim]logs: {stage.directory}/logs; {hint}[/dim]")

@@ -98,6 +98,31 @@ class Stage:
     def started(self, program: process.Program) -> None:
         """Write a program down, so that it will be ended."""
         self.programs.append(program)
+        self._write_down()
+
+    def failed_programs(self) -> list[process.Program]:
+        """List the programs that have ended although nobody asked them to."""
+        return [program for program in self.programs if not program.identity.is_alive()]
+
+    async def end(self, program: process.Program) -> None:
+        """End one program before its time."""
+        self.programs.remove(program)
+        self._write_down()
+        await asyncio.to_thread(process.stop, [program])
+
+    async def tear_down(self, report: Callable[[str], None]) -> None:
+        """End the programs, the youngest first, then the cluster; logs and picture stay."""
+        ending = [p for p in reversed(self.programs) if p.identity.is_alive()]
+        await asyncio.to_thread(process.stop, ending, timeout_seconds=15.0)
+        if ending:
+            report(
+                f"{len(ending)} programs ended by their pids: {', '.join(p.name for p in ending)}"
+            )
+        self.programs.clear()
+        self._record.unlink(missing_ok=True)
+        await asyncio.to_thread(EmbeddedProvider().down, CLUSTER, report)
+
+    def _write_down(self) -> None:
         records = [
             {
                 "name": p.name,
@@ -108,27 +133,6 @@ class Stage:
             for p in self.programs
         ]
         self._record.write_text(json.dumps(records))
-
-    def failed_programs(self) -> list[process.Program]:
-        """List the programs that have ended although nobody asked them to."""
-        return [program for program in self.programs if not program.identity.is_alive()]
-
-    async def end(self, program: process.Program) -> None:
-        """End one program before its time."""
-        self.programs.remove(program)
-        await asyncio.to_thread(process.stop, [program])
-
-    async def tear_down(self, report: Callable[[str], None]) -> None:
-        """End the programs, the youngest first, then the cluster; logs and picture stay."""
-        ending = list(reversed(self.programs))
-        await asyncio.to_thread(process.stop, ending, timeout_seconds=15.0)
-        if ending:
-            report(
-                f"{len(ending)} programs ended by their pids: {', '.join(p.name for p in ending)}"
-            )
-        self.programs.clear()
-        self._record.unlink(missing_ok=True)
-        await asyncio.to_thread(EmbeddedProvider().down, CLUSTER, report)
 
     @property
     def _record(self) -> Path:
