@@ -14,8 +14,17 @@ from kube_runtime.settings import load_settings
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the settings, run, and return the exit code."""
-    settings = load_settings(AgentSettings, argv, env_prefix="LEVELSET_GITOPS_")
+    settings = load_settings(
+        AgentSettings, argv, env_prefix="LEVELSET_GITOPS_", prog="python -m gitops_agent"
+    )
+    _forget_git_variables()
     return run_main(settings.process, lambda: _run(settings))
+
+
+def _forget_git_variables() -> None:
+    """Whatever the environment tells git is not for our mirrors: GIT_DIR alone would mix them up."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        del os.environ[name]
 
 
 async def _run(settings: AgentSettings) -> int:

@@ -19,10 +19,11 @@ from gitops_agent.errors import GitFailed, RevisionNotFound
 from gitops_agent.source.command import GitLimits, run_git
 from gitops_agent.source.credentials import Credentials
 from gitops_agent.source.refs import Commit, RefSnapshot
-from gitops_agent.source.tree import open_mirror
+from gitops_agent.source.tree import local_environment, open_mirror
 from gitops_agent.source.urls import RepositoryUrl
 
 _READ_TIMEOUT_SECONDS: Final = 30.0
+_SAID: Final = 300
 _FETCH: Final = ("fetch", "--quiet", "--force", "--no-tags", "--no-write-fetch-head", "--prune")
 _EVERYTHING: Final = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
@@ -124,13 +125,15 @@ def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix="new-", dir=path.parent))
     try:
-        # GitPython calls --template unsafe, as one may bring hooks; an empty one keeps them out.
-        git.Repo.init(fresh, bare=True, template="", allow_unsafe_options=True).close()
+        maker = git.Git(fresh)
+        maker.update_environment(**local_environment(fresh))
+        maker.init("--bare", "--quiet", "--template=")  # no template: it could bring hooks
         fresh.rename(path)
     except (GitError, OSError) as error:
         shutil.rmtree(fresh, ignore_errors=True)
         if not path.exists():
-            raise GitFailed(f"{path.parent}: cannot create a mirror: {error}") from error
+            said = " ".join(str(error).split())[:_SAID]
+            raise GitFailed(f"{path.parent}: cannot create a mirror: {said}") from error
 
 
 def _has_commit(path: Path, commit: Commit) -> bool:

@@ -142,15 +142,20 @@ def read_files(
 def open_mirror(mirror: Path) -> git.Repo:
     """Open a bare mirror, deaf to the configuration and the variables of this machine."""
     repository = git.Repo(mirror)
-    repository.git.update_environment(
-        GIT_DIR=str(mirror),
-        GIT_CONFIG_NOSYSTEM="1",
-        GIT_CONFIG_GLOBAL="/dev/null",
-        GIT_NO_REPLACE_OBJECTS="1",
-        GIT_NO_LAZY_FETCH="1",
-        GIT_OPTIONAL_LOCKS="0",
-    )
+    repository.git.update_environment(**local_environment(mirror))
     return repository
+
+
+def local_environment(mirror: Path) -> dict[str, str]:
+    """Return the variables with which git looks at this mirror, and at nothing else of the machine."""
+    return {
+        "GIT_DIR": str(mirror),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
 
 
 def _check_limits(wanted: list[tuple[str, Entry]], limits: TreeLimits) -> None:

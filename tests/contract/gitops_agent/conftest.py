@@ -88,12 +88,17 @@ async def repository(git_server: GitServer, tmp_path: Path) -> Repository:
     return Repository(url, path, git_server.token)
 
 
+def _write_secret(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "push-secret"
+    file.write_text(WEBHOOK_SECRET + "\n")
+    return file
+
+
 @asynccontextmanager
 async def running_agent(kubeconfig: Path, folder: Path, **changes: Any) -> AsyncIterator[Agent]:
     """Run an agent in this process; the shell around it has tests of its own."""
-    folder.mkdir(parents=True, exist_ok=True)
-    secret_file = folder / "push-secret"
-    secret_file.write_text(WEBHOOK_SECRET + "\n")
+    secret_file = _write_secret(folder)
     options: dict[str, Any] = {
         "metrics": MetricsSettings(insecure_metrics=True),
         "cache_dir": folder / "cache",
@@ -114,8 +119,13 @@ async def running_agent(kubeconfig: Path, folder: Path, **changes: Any) -> Async
     )
     async with client as api:
         agent = Agent(settings, api, instruments)
-        services = [agent.applications, agent.live, agent.events, agent.receiver, agent.controller]
-        tasks = [asyncio.create_task(service.run()) for service in services]
+        tasks = [
+            asyncio.create_task(agent.applications.run()),
+            asyncio.create_task(agent.live.run()),
+            asyncio.create_task(agent.events.run()),
+            asyncio.create_task(agent.receiver.run()),
+            asyncio.create_task(agent.controller.run()),
+        ]
         try:
             await agent.receiver.wait_started()
             yield agent
@@ -197,11 +207,13 @@ class Scene:
         found: Json = {}
         try:
             async with asyncio.timeout(seconds):
-                while not holds(found := (await self.get(name)).get("status") or {}):
+                while True:
+                    found = (await self.get(name)).get("status") or {}
+                    if holds(found):
+                        return found
                     await asyncio.sleep(0.05)
         except TimeoutError:
             pytest.fail(f"the status never became as expected:\n{yaml.safe_dump(found)}")
-        return found
 
     async def until_synced(self, commit: str, *, name: str = "app") -> Json:
         return await self.until(lambda status: is_synced(status, commit), name=name)

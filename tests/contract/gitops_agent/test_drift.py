@@ -1,6 +1,7 @@
 """What is changed in the cluster by hand is put right, and what belongs to others is left alone."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,9 @@ async def _edit(scene: Scene, name: str, patch: Json) -> None:
     )
 
 
-async def _until_object(scene: Scene, name: str, holds: object, seconds: float = 15.0) -> Json:
+async def _until_object(
+    scene: Scene, name: str, holds: Callable[[Json], object], seconds: float = 15.0
+) -> Json:
     found: Json = {}
     try:
         async with asyncio.timeout(seconds):
@@ -41,7 +44,7 @@ async def _until_object(scene: Scene, name: str, holds: object, seconds: float =
                     found = await scene.api.get(CONFIG_MAPS, name, namespace=scene.namespace)
                 except NotFound:
                     found = {}
-                if holds(found):  # type: ignore[operator]
+                if holds(found):
                     return found
                 await asyncio.sleep(0.05)
     except TimeoutError:

@@ -8,6 +8,7 @@ import pytest
 from exporters.instrument import Instruments
 from gitops_agent.agent import Agent
 from gitops_agent.names import APPLICATIONS
+from gitops_agent.source.urls import parse
 from kube_runtime.errors import NotFound
 from kube_runtime.resource import CONFIG_MAPS, NAMESPACES, SERVICES, Json, resource_version_of
 from tests.contract.gitops_agent.conftest import (
@@ -254,8 +255,6 @@ def _sum(agent: Agent, prefix: str) -> float:
 
 
 def _index_key(application: Json) -> str:
-    from gitops_agent.source.urls import parse  # noqa: PLC0415 - only here
-
     return parse(application["spec"]["source"]["repoURL"]).index_key
 
 
