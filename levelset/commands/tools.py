@@ -58,7 +58,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _install(args: argparse.Namespace) -> int:
-    if not install(args.purpose, with_apt=not args.no_apt):
+    if not install(Purpose(args.purpose), with_apt=not args.no_apt):
         print(f"everything for {args.purpose} is here")
     return 0
 
