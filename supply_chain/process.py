@@ -230,6 +230,7 @@ def _registry_tls(settings: SupplyChainSettings) -> ssl.SSLContext:
 def _rotation(settings: SupplyChainSettings, api: ApiClient) -> Rotation:
     target = Target(
         namespace=settings.process.namespace,
+        service=settings.service_name,
         dns_names=settings.certificate_names,
         url=settings.webhook_url,
     )

@@ -81,7 +81,7 @@ class Judge:
         try:
             reference = parse_reference(image)
         except InvalidReference as error:
-            return ImageVerdict(image, is_allowed=False, message=f"image {image[:200]}: {error}")
+            return self._unreadable(image, namespace, error)
         policies = plan.covering(self._policies.all(), reference, namespace)
         if not policies:
             mode = await self._policies.namespace_mode(namespace)
@@ -97,6 +97,12 @@ class Judge:
             return _undecided(reference, policies, str(error), "push it, or correct the name")
         except SupplyChainError as error:
             return _undecided(reference, policies, str(error), "try again when that is mended")
+
+    def _unreadable(self, image: str, namespace: str, error: InvalidReference) -> ImageVerdict:
+        """Judge a text that is no reference: where policies are in force, it may hide from them."""
+        in_force = any(p.namespace in {"", namespace} for p in self._policies.all())
+        message = f"image {image[:200]}: {error}"
+        return ImageVerdict(image, is_allowed=not in_force, message=message)
 
     async def _by_policies(
         self, reference: ImageReference, policies: Sequence[ImagePolicy], keychain: Keychain

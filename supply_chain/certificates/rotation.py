@@ -31,11 +31,19 @@ _PATHS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the API server finds us: the names in the certificate, and the URL if not a Service."""
+    """Where the API server finds us: a Service of the namespace, or the URL if there is one."""
 
     namespace: str
+    service: str
     dns_names: tuple[str, ...]
     url: str = ""
+
+    def client_config(self, path: str) -> Json:
+        """Return what a webhook's clientConfig should say of the way to us."""
+        if self.url:
+            return {"url": self.url.rstrip("/") + path, "service": None}
+        service = {"namespace": self.namespace, "name": self.service, "path": path, "port": 443}
+        return {"url": None, "service": service}
 
 
 class Rotation:
@@ -132,10 +140,8 @@ class Rotation:
             return None
 
     async def _publish(self, kind: Resource, found: Json, bundle: bytes) -> None:
-        client_config: Json = {"caBundle": base64.b64encode(bundle).decode()}
-        if self._target.url:
-            url = self._target.url.rstrip("/") + _PATHS[kind]
-            client_config |= {"url": url, "service": None}
+        client_config = self._target.client_config(_PATHS[kind])
+        client_config["caBundle"] = base64.b64encode(bundle).decode()
         stale = [w["name"] for w in found["webhooks"] if not _has(w["clientConfig"], client_config)]
         if stale:
             patch = {"webhooks": [{"name": n, "clientConfig": client_config} for n in stale]}

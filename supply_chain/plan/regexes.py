@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_PATTERN_LENGTH: Final = 512
-MAX_SUBJECT_LENGTH: Final = 2048
+MAX_SUBJECT_LENGTH: Final = 1024
 _MAX_REPEAT: Final = 64
-_MAX_STATES: Final = 4096
+_MAX_STATES: Final = 1024
 _MAX_DEPTH: Final = 16
 
 _DIGITS = frozenset("0123456789")

@@ -13,10 +13,9 @@ from typing import Any, Final
 
 import orjson
 
-from supply_chain.registry.reference import DEFAULT_HOST
+from supply_chain.registry.reference import DEFAULT_HOST, normalised_host
 
 ANONYMOUS_SCOPE: Final = "anonymous"
-_HUB_NAMES: Final = frozenset({"index.docker.io", "registry-1.docker.io", DEFAULT_HOST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ def _host_of(address: str) -> str:
     """Reduce `https://index.docker.io/v1/` and the like to the host, or host and path."""
     bare = address.partition("://")[2] or address
     host, _, path = bare.rstrip("/").partition("/")
-    host = host.lower()
-    if host in _HUB_NAMES:
-        return DEFAULT_HOST
+    host = normalised_host(host)
+    if host == DEFAULT_HOST:
+        return host
     return host if path in {"", "v1", "v2"} else f"{host}/{path}"

@@ -15,6 +15,10 @@ Digest = NewType("Digest", str)
 
 MAX_REFERENCE_LENGTH: Final = 512
 DEFAULT_HOST: Final = "docker.io"
+_HUB_NAMES: Final = frozenset(
+    {"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com", DEFAULT_HOST}
+)
+_HTTPS_PORT: Final = ":443"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _SEGMENT = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
@@ -76,7 +80,7 @@ def parse_reference(text: str) -> ImageReference:
         raise _invalid(text, "a repository in lower case")
     return ImageReference(
         written=text,
-        host=host.lower(),
+        host=host,
         repository=repository,
         tag=tag if tag or at else "latest",
         digest=Digest(digest) if at else None,
@@ -86,6 +90,15 @@ def parse_reference(text: str) -> ImageReference:
 def parse_digest(text: object) -> Digest | None:
     """Return the text as a digest, or None if it is none."""
     return Digest(text) if isinstance(text, str) and _DIGEST.fullmatch(text) else None
+
+
+def normalised_host(host: str) -> str:
+    """Return the one name of a registry that has several.
+
+    Otherwise a policy for `docker.io/**` would be passed by by writing `docker.io:443/…`.
+    """
+    host = host.lower().removesuffix(_HTTPS_PORT)
+    return DEFAULT_HOST if host in _HUB_NAMES else host
 
 
 def _split_tag(name: str) -> tuple[str, str | None]:
@@ -101,8 +114,7 @@ def _split_host(name: str) -> tuple[str, str]:
     looks_like_host = "." in first or ":" in first or first == "localhost" or first.lower() != first
     if not slash or not looks_like_host:
         first, rest = DEFAULT_HOST, name
-    if first == "index.docker.io":
-        first = DEFAULT_HOST
+    first = normalised_host(first)
     if first == DEFAULT_HOST and "/" not in rest:
         rest = f"library/{rest}"
     return first, rest

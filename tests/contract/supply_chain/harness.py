@@ -66,7 +66,16 @@ class Guard:
         command += ["--admission-host", "127.0.0.1", "--admission-port", str(self.port)]
         command += ["--metrics-host", "127.0.0.1", "--metrics-port", str(self.metrics_port)]
         command += ["--insecure-metrics", "--insecure-registries", ",".join(self.insecure)]
-        command += ["--lease-seconds", "3", "--renew-seconds", "2", "--retry-seconds", "0.5"]
+        command += [
+            "--deny-cache-seconds",
+            "2",
+            "--lease-seconds",
+            "3",
+            "--renew-seconds",
+            "2",
+            "--retry-seconds",
+            "0.5",
+        ]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, *self.flags], cwd=ROOT, stdout=log, stderr=log, stdin=subprocess.DEVNULL

@@ -77,7 +77,7 @@ def test_certificates_rotate_under_traffic_without_a_refused_request(
     bundles: set[str] = set()
     refusals: list[str] = []
     admitted = [0]
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + 15
 
     def traffic() -> None:
         while time.monotonic() < ends:
