@@ -140,7 +140,9 @@ class FaultProxy:
                 proxy.kubeconfig.write_bytes(_kubeconfig(proxy.server))
                 yield proxy
             finally:
+                _abort_all(runner)  # a peer that stalls would hold up an orderly close
                 await runner.cleanup()
+                await asyncio.sleep(0)
 
     def fail(self, fault: Fault, *, when: Filter, times: int | None = 1) -> None:
         """Play this fault on the next so many matching requests; None: until clear()."""
@@ -206,6 +208,12 @@ class FaultProxy:
             timeout=_STREAMS,
             server_hostname=self._login.tls_server_name,
         )
+
+
+def _abort_all(runner: web.AppRunner) -> None:
+    for connection in runner.server.connections if runner.server else ():
+        if connection.transport is not None:
+            connection.transport.abort()
 
 
 def _back(upstream: aiohttp.ClientResponse) -> dict[str, str]:

@@ -11,6 +11,7 @@ from kube_runtime.errors import (
     BadRequest,
     Conflict,
     Forbidden,
+    Gone,
     Invalid,
     KindNotServed,
     LostLeadership,
@@ -26,6 +27,7 @@ from kube_runtime.resource import (
     SERVICE_ACCOUNTS,
     SUBJECT_ACCESS_REVIEWS,
     Json,
+    Resource,
     resource_version_of,
     uid_of,
 )
@@ -304,17 +306,41 @@ async def test_a_kind_that_comes_later_is_found_by_looking_again(
     definition = await api.create(CUSTOM_RESOURCE_DEFINITIONS, widget_definition(group))
 
     try:
-        async with asyncio.timeout(20):
-            while True:
-                try:
-                    found = await (await api.discover()).find_fresh(group, "Widget")
-                    break
-                except KindNotServed:
-                    await asyncio.sleep(0.1)
+        found = await served(api, group)
     finally:
         await api.delete(CUSTOM_RESOURCE_DEFINITIONS, definition["metadata"]["name"])
 
     assert found.api_version == f"{group}/v1"
+
+
+async def test_a_version_that_the_server_forgot_is_gone(api: ApiClient, namespace: str) -> None:
+    group = f"{namespace}.example.com"
+    definition = await api.create(CUSTOM_RESOURCE_DEFINITIONS, widget_definition(group))
+
+    async def from_the_beginning() -> None:
+        async for _ in api.watch(widgets, resource_version="1", timeout_seconds=5):
+            pass
+
+    try:
+        widgets = await served(api, group)
+        await api.list(widgets)
+
+        with pytest.raises(Gone) as caught:  # the server began to remember when the kind came
+            await from_the_beginning()
+    finally:
+        await api.delete(CUSTOM_RESOURCE_DEFINITIONS, definition["metadata"]["name"])
+
+    assert caught.value.reason == "Expired"
+
+
+async def served(api: ApiClient, group: str) -> Resource:
+    """Wait until the server serves the widgets of this group."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await (await api.discover()).find_fresh(group, "Widget")
+            except KindNotServed:
+                await asyncio.sleep(0.1)
 
 
 def widget_definition(group: str) -> Json:
