@@ -39,6 +39,7 @@ from supply_chain.settings import SupplyChainSettings
 
 _KINDS = (names.CLUSTER_IMAGE_POLICIES, names.IMAGE_POLICIES)
 _QPS, _BURST = 100.0, 200
+_CONNECTIONS_PER_REGISTRY = 32
 
 
 async def run(settings: SupplyChainSettings) -> int:
@@ -54,7 +55,10 @@ async def run(settings: SupplyChainSettings) -> int:
     )
     # No cookies: what one registry sets must not travel with the next tenant's request.
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=_registry_tls(settings)),
+        # Bounded per host alone: a registry that is slow must not take the others' connections.
+        connector=aiohttp.TCPConnector(
+            ssl=_registry_tls(settings), limit=0, limit_per_host=_CONNECTIONS_PER_REGISTRY
+        ),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
     )

@@ -125,18 +125,18 @@ def parse_policy(raw: Json, *, install_namespace: str) -> ImagePolicy:
     A ClusterImagePolicy may read Secrets and ConfigMaps of the install namespace alone, an
     ImagePolicy those of its own: a reference never reaches into somebody else's namespace.
     """
-    metadata = raw["metadata"]
+    metadata, spec = raw["metadata"], raw.get("spec") or {}
     namespace = metadata.get("namespace", "")
     authorities: tuple[Authority, ...] = ()
     problem = None
     try:
-        images = _globs(raw["spec"].get("images"))
+        images = _globs(spec.get("images"))
     except InvalidPolicy as error:
         # Which images it means cannot be told, so it must be assumed that it means all.
         images, problem = (Glob("**"),), str(error)
     try:
         reader = _Reader(namespace or install_namespace)
-        authorities = reader.authorities(raw["spec"].get("authorities"))
+        authorities = reader.authorities(spec.get("authorities"))
     except InvalidPolicy as error:
         problem = problem or str(error)
     return ImagePolicy(

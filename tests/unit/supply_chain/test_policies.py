@@ -149,3 +149,14 @@ def test_an_image_without_policy_is_denied_only_in_an_enforcing_namespace() -> N
     enforced = plan.unmatched(image, namespace="team", mode="enforce")
     assert not enforced.is_allowed
     assert "no image policy covers docker.io/library/nginx" in enforced.message
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"images": 7}])
+def test_a_policy_that_says_nothing_denies_everything_rather_than_nothing(spec: Any) -> None:
+    metadata = {"name": "p", "uid": "u"}
+    raw = {"kind": "ClusterImagePolicy", "metadata": metadata, "spec": spec}
+
+    parsed = parse_policy(raw, install_namespace="levelset-system")
+
+    assert parsed.problem is not None
+    assert parsed.covers("docker.io/library/nginx", "team")

@@ -187,14 +187,25 @@ def test_every_flipped_bit_of_signature_and_payload_is_noticed(part: str) -> Non
         assert why_not(by_key(), lab.changed(bundle, part, lab.b64(bytes(flipped))))
 
 
-def test_every_flipped_bit_of_the_payload_type_is_noticed() -> None:
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [("dsseEnvelope.payloadType", lab.PAYLOAD_TYPE), ("mediaType", lab.BUNDLE_TYPE)],
+)
+def test_every_flipped_bit_of_a_type_is_noticed(path: str, text: str) -> None:
     bundle = lab.key_bundle(KEY)
 
-    for position in range(len(lab.PAYLOAD_TYPE) * 7):
-        flipped = bytearray(lab.PAYLOAD_TYPE.encode())
+    for position in range(len(text) * 7):
+        flipped = bytearray(text.encode())
         flipped[position // 7] ^= 1 << position % 7
-        changed = lab.changed(bundle, "dsseEnvelope.payloadType", flipped.decode())
-        assert why_not(by_key(), changed)
+        assert why_not(by_key(), lab.changed(bundle, path, flipped.decode()))
+
+
+def test_a_signed_statement_with_another_predicate_type_is_no_signature() -> None:
+    for position in range(len(lab.SIGN_PREDICATE) * 7):
+        flipped = bytearray(lab.SIGN_PREDICATE.encode())
+        flipped[position // 7] ^= 1 << position % 7
+        said = lab.statement(predicate_type=flipped.decode())
+        assert "and no signature" in why_not(by_key(), lab.key_bundle(KEY, said))
 
 
 def test_where_the_log_is_required_a_signature_must_stand_in_it() -> None:
