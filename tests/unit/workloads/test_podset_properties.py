@@ -117,7 +117,7 @@ def run(cluster: Cluster, step: str) -> None:
 
 
 @given(st.integers(0, 12), st.lists(STEP, max_size=60), st.integers())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_never_one_pod_too_many_and_level_in_the_end(
     replicas: int, steps: list[str], seed: int
 ) -> None:
@@ -132,7 +132,7 @@ def test_never_one_pod_too_many_and_level_in_the_end(
 
 
 @given(st.integers(0, 12), st.integers(0, 12), st.lists(STEP, max_size=40), st.integers())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_scaled_podset_is_level_in_the_end(
     before: int, after: int, steps: list[str], seed: int
 ) -> None:

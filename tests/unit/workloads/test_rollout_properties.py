@@ -163,7 +163,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 @given(rollouts(), SEEDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_rolling_update_keeps_its_bounds_at_every_step(rollout: Rollout, seed: int) -> None:
     rollout = replace(rollout, strategy=StrategyType.ROLLING_UPDATE)
     model = Model(rollout, seed)
@@ -182,7 +182,7 @@ def test_a_rolling_update_keeps_its_bounds_at_every_step(rollout: Rollout, seed:
 
 
 @given(rollouts(), SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_recreate_never_runs_two_versions(rollout: Rollout, seed: int) -> None:
     model = Model(replace(rollout, strategy=StrategyType.RECREATE), seed)
     model.settle()
@@ -196,7 +196,7 @@ def test_recreate_never_runs_two_versions(rollout: Rollout, seed: int) -> None:
 
 
 @given(rollouts(), st.lists(st.integers(1, 4), max_size=4), st.lists(st.integers(0, 12)), SEEDS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_sequence_of_changes_ends_level_with_the_last(
     rollout: Rollout, versions: list[int], sizes: list[int], seed: int
 ) -> None:
@@ -220,7 +220,7 @@ def test_any_sequence_of_changes_ends_level_with_the_last(
 
 
 @given(rollouts(), st.integers(1, 12), SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_pausing_stops_the_rollout_and_not_the_scaling(
     rollout: Rollout, size: int, seed: int
 ) -> None:
@@ -241,7 +241,7 @@ def test_pausing_stops_the_rollout_and_not_the_scaling(
 
 
 @given(rollouts(), SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_going_back_takes_up_the_old_podset_again(rollout: Rollout, seed: int) -> None:
     model = Model(replace(rollout, revision_history_limit=3), seed)
     model.settle()
@@ -263,7 +263,7 @@ def test_going_back_takes_up_the_old_podset_again(rollout: Rollout, seed: int) -
 
 
 @given(rollouts(), SEEDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_version_that_never_starts_leaves_the_old_one_serving(
     rollout: Rollout, seed: int
 ) -> None:
