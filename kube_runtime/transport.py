@@ -141,7 +141,10 @@ class Transport:
                 code = str(response.status)
                 if response.status >= 300:
                     raise await _refusal(call, response)
-                yield response
+                try:
+                    yield response
+                finally:
+                    _abort_unfinished(response)
         except FOREIGN_ERRORS as error:
             raise translate(
                 error, request=str(call), server=login.server, source=login.source
@@ -165,6 +168,15 @@ class Transport:
             server_hostname=login.tls_server_name,
             proxy=login.proxy,
         )
+
+
+def _abort_unfinished(response: aiohttp.ClientResponse) -> None:
+    """Drop the connection of an answer that was not read to its end.
+
+    An orderly close would wait for the server's part of TLS, after our caller has gone on.
+    """
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
 
 
 def _headers(login: Login, call: Call) -> multidict.CIMultiDict[str]:

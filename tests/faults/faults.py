@@ -8,7 +8,7 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from tests.faults.proxy import Exchange, Fault, never
+from tests.faults.proxy import Exchange, Fault, drop, never
 
 
 def answer(
@@ -61,6 +61,7 @@ def lose_answer() -> Fault:
     async def fault(exchange: Exchange) -> web.StreamResponse:
         upstream = await exchange.open()
         await upstream.read()
+        drop(upstream)
         exchange.cut()
         return web.Response()
 
@@ -173,7 +174,7 @@ async def _stream(
     try:
         yield upstream, await exchange.begin(upstream)
     finally:
-        upstream.close()
+        drop(upstream)
 
 
 async def _some_lines(
