@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from levelset.demo.errors import DemoFailedError
-from levelset.demo.recorder import LEAVING, READY, STARTING, Moment, Phase
+from levelset.demo.recorder import LEAVING, PHASES, READY, STARTING, Moment, Phase
 from levelset.demo.traffic import Request
 
 _COLOURS = ("#2f6fde", "#e58a1f", "#3a9d5d", "#8e5bd0")  # one a revision, in order of appearance
@@ -77,7 +77,9 @@ def draw(
     for axes in panels.flat:
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    figure.savefig(
+        path, metadata={"Date": None, "Creator": None} if path.suffix == ".svg" else None
+    )
 
 
 def _draw_pods(
@@ -89,11 +91,12 @@ def _draw_pods(
     end: float,
 ) -> None:
     """Stack a band for each revision and phase: what serves at the bottom, what leaves on top."""
-    bands = [(revision, phase) for revision in colours for phase in (READY, STARTING, LEAVING)]
-    drawn = [series(moments, r, p, start=start, end=end) for r, p in bands]
+    everything = [(revision, phase) for revision in colours for phase in PHASES]
+    drawn = {band: series(moments, *band, start=start, end=end) for band in everything}
+    bands = [band for band, (_, counts) in drawn.items() if any(counts)]
     axes.stackplot(
-        drawn[0][0],
-        [counts for _, counts in drawn],
+        drawn[everything[0]][0],
+        [drawn[band][1] for band in bands],
         step="post",
         colors=[(colours[r], _STRENGTH[p]) for r, p in bands],
         labels=[f"{r} {p}" for r, p in bands],

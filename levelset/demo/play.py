@@ -28,6 +28,7 @@ from levelset.demo.narrator import Narrator
 from levelset.demo.repository import Repository
 from levelset.demo.services import Services
 from levelset.demo.stage import CLUSTER, EXAMPLES, Options, Stage, locked, state_directory
+from local_cluster import tools
 from local_cluster.embedded import EmbeddedProvider
 from local_cluster.kubectl import Kubectl
 from local_cluster.provider import Cluster
@@ -198,6 +199,7 @@ def _tail(log: Path, lines: int = 5) -> str:
 
 def _print_next_commands(narrator: Narrator, stage: Stage, cluster: Cluster) -> None:
     commands = (
+        f"export PATH={tools.find('kubectl').parent}:$PATH",
         f"export KUBECONFIG={cluster.kubeconfig}",
         "kubectl get rollouts,podsets,pods -n staging",
         "levelset app get web -n staging",

@@ -56,6 +56,7 @@ async def _delete_the_pod_set(api: ApiClient, images: Images) -> None:
     """Delete the PodSet that runs; its pods go with it, and the Rollout makes it anew."""
     found = (await api.list(workload.POD_SETS, namespace=NAMESPACE)).items
     victim = next(s for s in found if s["spec"].get("replicas"))
+    before = await workload.uids(api)
     await api.delete(
         workload.POD_SETS,
         victim["metadata"]["name"],
@@ -68,6 +69,9 @@ async def _delete_the_pod_set(api: ApiClient, images: Images) -> None:
         sets = (await api.list(workload.POD_SETS, namespace=NAMESPACE)).items
         if uid_of(victim) in {uid_of(s) for s in sets}:
             return "the deleted PodSet is still going"
+        # The garbage collector takes a moment: until it has come, all looks level.
+        if left := before & {uid_of(pod) for pod in await workload.pods(api)}:
+            return f"{len(left)} pods of the deleted PodSet are still there"
         return await workload.missing_for_level(api, images.second)
 
     await waiting.until(
