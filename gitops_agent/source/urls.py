@@ -53,6 +53,8 @@ class RepositoryUrl:
 
 def parse(text: str, *, field: str = "spec.source.repoURL") -> RepositoryUrl:
     """Check a repository URL; raises InvalidSpec naming the field, never echoing a password."""
+    if not text.isprintable() or " " in text:  # urlsplit would quietly drop a line end
+        raise InvalidSpec(f"{field}: holds blanks or control characters")
     if matched := _SCP_LIKE.fullmatch(text):
         text = f"ssh://{matched['user']}@{matched['host']}/{matched['path'].lstrip('/')}"
     try:
