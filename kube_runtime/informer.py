@@ -135,10 +135,11 @@ class Informer:
             await self._replace(
                 await self._api.list(self.resource, **self._scope, transform=self._transform)
             )
-        except BaseException:
+        except BaseException as error:
             self._must_list = True
             self._waiters += waiters
-            self._instrumentation.list_result(self.resource.kind, ok=False)
+            if isinstance(error, Exception):  # the end of the process is no failure
+                self._instrumentation.list_result(self.resource.kind, ok=False)
             raise
         self._instrumentation.list_result(self.resource.kind, ok=True)
         self._synced.set()

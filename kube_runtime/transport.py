@@ -21,6 +21,7 @@ from kube_runtime.clock import SYSTEM_CLOCK, Clock
 from kube_runtime.credentials import Login
 from kube_runtime.errors import ApiError, BadKubeconfig, BrokenStream, error_from_response
 from kube_runtime.instrumentation import NO_INSTRUMENTATION, Instrumentation
+from kube_runtime.logs import fields
 from kube_runtime.transport_errors import FOREIGN_ERRORS, translate
 from kube_runtime.transport_lines import LineSplitter
 
@@ -106,7 +107,7 @@ class Transport:
             try:
                 await self._replace(await credentials.load(*self._from))
             except BadKubeconfig as error:
-                _LOG.warning("credentials not renewed: %s", error)
+                _LOG.warning("credentials not renewed", extra=fields(error=error))
                 self._set_refresh(_RETRY_REFRESH_SECONDS)
                 return False
             return True

@@ -13,6 +13,7 @@ import yaml
 
 from kube_runtime import credentials
 from kube_runtime.api import ApiClient
+from kube_runtime.clock import FakeClock
 from kube_runtime.errors import Forbidden, Unauthorized, Unreachable
 from kube_runtime.resource import CONFIG_MAPS, SERVICE_ACCOUNTS
 from local_cluster.pki import Authority
@@ -36,9 +37,9 @@ async def who_am_i(api: ApiClient) -> str:
     return name
 
 
-async def token_for(api: ApiClient, namespace: str) -> str:
+async def token_for(api: ApiClient, namespace: str, name: str = "default") -> str:
     answer = await api.create(
-        SERVICE_ACCOUNTS, {"spec": {}}, namespace=namespace, name="default", subresource="token"
+        SERVICE_ACCOUNTS, {"spec": {}}, namespace=namespace, name=name, subresource="token"
     )
     token: str = answer["status"]["token"]
     return token
@@ -73,6 +74,28 @@ async def test_a_token_file_that_rotated_is_read_again_after_a_401(
         token.write_text(await token_for(api, namespace))
 
         assert await who_am_i(client) == f"system:serviceaccount:{namespace}:default"
+
+
+async def test_a_token_file_is_read_again_each_minute_without_a_401(
+    api: ApiClient, kubeconfig: Path, namespace: str, tmp_path: Path
+) -> None:
+    await api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "other", "namespace": namespace}})
+    token = tmp_path / "token"
+    token.write_text(await token_for(api, namespace))
+    config = write_config(tmp_path / "config", cluster_of(kubeconfig), {"tokenFile": "token"})
+    clock = FakeClock()
+    client = await ApiClient.connect(
+        kubeconfig=str(config), user_agent="levelset-tests", clock=clock
+    )
+
+    async with client:
+        token.write_text(await token_for(api, namespace, "other"))
+        before = await who_am_i(client)
+        clock.shift(61)
+        after = await who_am_i(client)
+
+    assert before == f"system:serviceaccount:{namespace}:default"
+    assert after == f"system:serviceaccount:{namespace}:other"
 
 
 async def test_an_exec_plugin_is_asked_again_after_a_401(
