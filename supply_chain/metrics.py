@@ -10,6 +10,9 @@ from supply_chain.resources import ImagePolicy
 
 _KINDS = ("ClusterImagePolicy", "ImagePolicy")
 _STATES = ("valid", "invalid")
+_COMMON_CODES = frozenset(
+    ["200", "301", "302", "303", "307", "308", "400", "401", "403", "404", "405", "429", "500", "502", "503", "504", "error"]
+)
 
 
 class Metrics:
@@ -46,7 +49,8 @@ class Metrics:
 
     def registry_asked(self, purpose: str, code: str, seconds: float) -> None:
         """Count one request to a registry."""
-        self._requests.labels(purpose, code).inc()
+        # A registry may answer any number; each would be a series for ever.
+        self._requests.labels(purpose, code if code in _COMMON_CODES else "other").inc()
         self._request_time.labels(purpose).observe(seconds)
 
     def policies_changed(self, policies: Iterable[ImagePolicy]) -> None:

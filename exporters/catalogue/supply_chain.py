@@ -50,7 +50,7 @@ METRICS: tuple[Metric, ...] = (
         help="Requests to image registries.",
         labels={
             "purpose": _PURPOSES,
-            "code": Bounded("the HTTP status codes that registries answer, and error", 16),
+            "code": Bounded("the common HTTP status codes, error and other", 18),
         },
     ),
     Metric(

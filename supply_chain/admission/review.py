@@ -12,6 +12,7 @@ from supply_chain.errors import SupplyChainError
 
 _API_VERSION: Final = "admission.k8s.io/v1"
 _MAX_MESSAGE: Final = 4096
+_OPERATIONS: Final = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 
 
 class BadReview(SupplyChainError):  # noqa: N818 - named as what happened
@@ -58,7 +59,7 @@ def parse_review(raw: bytes) -> Review:
         request: dict[str, Any] = document["request"]
         return Review(
             uid=_text(request["uid"]),
-            operation=_text(request["operation"]),
+            operation=_operation(request["operation"]),
             kind=_text(request["kind"]["kind"]),
             subresource=_text(request.get("subResource") or ""),
             namespace=_text(request.get("namespace") or ""),
@@ -84,6 +85,13 @@ def render(uid: str, answer: Answer) -> bytes:
     return orjson.dumps(
         {"apiVersion": _API_VERSION, "kind": "AdmissionReview", "response": response}
     )
+
+
+def _operation(value: object) -> str:
+    """Everybody can post here, and the operation becomes a label of a metric."""
+    if value not in _OPERATIONS:
+        raise ValueError("expected one of the four operations")
+    return str(value)
 
 
 def _text(value: object) -> str:

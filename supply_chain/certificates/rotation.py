@@ -63,6 +63,7 @@ class Rotation:
         self._lifetimes = lifetimes
         self._tick_seconds = tick_seconds
         self._clock = clock
+        self._missing: set[Resource] = set()
 
     async def run(self) -> None:
         """Mend for ever; a failure is logged and tried again at the next tick."""
@@ -131,13 +132,17 @@ class Rotation:
 
     async def _configuration(self, kind: Resource) -> Json | None:
         try:
-            return await self._api.get(kind, names.WEBHOOK_CONFIGURATION)
+            found = await self._api.get(kind, names.WEBHOOK_CONFIGURATION)
         except NotFound:
-            _log.warning(
-                "webhook configuration is not installed",
-                extra=logs.fields(kind=kind.kind, name=names.WEBHOOK_CONFIGURATION),
-            )
+            if kind not in self._missing:
+                _log.warning(
+                    "webhook configuration is not installed",
+                    extra=logs.fields(kind=kind.kind, name=names.WEBHOOK_CONFIGURATION),
+                )
+            self._missing.add(kind)
             return None
+        self._missing.discard(kind)
+        return found
 
     async def _publish(self, kind: Resource, found: Json, bundle: bytes) -> None:
         client_config = self._target.client_config(_PATHS[kind])

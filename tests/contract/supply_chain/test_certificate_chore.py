@@ -34,6 +34,7 @@ async def test_the_chore_makes_certificates_and_tells_the_api_server_the_way(
     # Only what this test labels may meet our webhooks: the control plane is everybody's.
     text = (DEPLOY / "webhooks" / "supply-chain.yaml").read_text()
     text = text.replace("operator: NotIn, values: [ignore]", "operator: In, values: [nobody]")
+    assert text.count("nobody") == 2
     kubectl("apply", "-f", "-", stdin=text)
     try:
         await chore.tick()

@@ -114,7 +114,7 @@ def test_deletes_scales_and_statuses_are_none_of_our_business(
 @pytest.mark.parametrize(
     "raw",
     [b"", b"{", b"null", b"[]", b"{}", b'{"request": 7}', json.dumps(request(uid=7)).encode(),
-     json.dumps(request(kind=7)).encode(), json.dumps(request(object=7)).encode()],
+     json.dumps(request(kind=7)).encode(), json.dumps(request(operation="ANY")).encode(), json.dumps(request(object=7)).encode()],
 )  # fmt: skip
 def test_what_is_no_review_is_refused(raw: bytes) -> None:
     with pytest.raises(review.BadReview):
