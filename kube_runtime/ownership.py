@@ -19,7 +19,7 @@ from kube_runtime.resource import (
     OwnerReference,
     Resource,
     Uid,
-    controller_of,
+    controller_uid_of,
     is_deleting,
     labels_of,
     uid_of,
@@ -78,10 +78,10 @@ def plan_claims(owner: Json, selector: LabelSelector, candidates: Iterable[Json]
 
 
 def _claim(owner: Json, candidate: Json, *, matches: bool) -> str | None:
-    controller = controller_of(candidate)
-    if controller is None:
+    controller_uid = controller_uid_of(candidate)
+    if controller_uid is None:
         return "adopt" if matches and _may_adopt(owner, candidate) else None
-    if controller.uid != uid_of(owner):
+    if controller_uid != uid_of(owner):
         return None
     if matches:
         return "keep"

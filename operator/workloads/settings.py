@@ -27,8 +27,9 @@ class WorkloadsSettings:
     """PodSets worked on at the same time."""
     rollout_workers: int = 5
     """Rollouts worked on at the same time."""
-    max_in_flight: int = 100
-    """Creations or deletions of one PodSet's pods at the same time; more are no faster."""
+    max_in_flight: int = 50
+    """Creations or deletions of one PodSet's pods at the same time; more are no faster, and
+    each takes a connection."""
     resync_seconds: float = 600.0
     """How often everything is looked at whatever the events said."""
     request_timeout_seconds: float = 10.0

@@ -23,6 +23,7 @@ from workloads import names
 from workloads.metrics import WorkloadsMetrics
 from workloads.owner import confirm_owner
 from workloads.pods import parse_pod
+from workloads.podset.parsed_pods import ParsedPods
 from workloads.podset.plan import Plan, World, plan_pods
 from workloads.podset.pod_writer import PodWriter
 from workloads.podset.resources import PodSet, PodSetStatus, parse_podset
@@ -68,6 +69,7 @@ class PodSetReconciler:
         self._clock = clock
         self._random = random_source
         self._doubtful = writer.doubtful
+        self._parsed = ParsedPods()
 
     async def reconcile(self, key: Key) -> Result:
         """Bring the pods level with the spec; safe to call at any time, any number of times."""
@@ -75,6 +77,7 @@ class PodSetReconciler:
         if raw is None:
             self._expectations.forget(key)
             self._doubtful.discard(key)
+            self._parsed.forget(key)
             return Result.DONE
         if not await self._is_settled(key):
             # Nobody counts pods, not even for the status, before the cache shows our own writes.
@@ -124,7 +127,7 @@ class PodSetReconciler:
         ]
         claims = plan_claims(raw, podset.selector, candidates)
         adopted = tuple(map(parse_pod, claims.adopt))
-        pods = (*map(parse_pod, claims.keep), *adopted)
+        pods = (*self._parsed.parse(podset.key, claims.keep), *adopted)
         world = World(
             podset,
             pods,
