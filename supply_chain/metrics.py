@@ -10,9 +10,11 @@ from supply_chain.resources import ImagePolicy
 
 _KINDS = ("ClusterImagePolicy", "ImagePolicy")
 _STATES = ("valid", "invalid")
-_COMMON_CODES = frozenset(
-    ["200", "301", "302", "303", "307", "308", "400", "401", "403", "404", "405", "429", "500", "502", "503", "504", "error"]
-)
+_SUCCESSES = ("200",)
+_REDIRECTS = ("301", "302", "303", "307", "308")
+_REFUSALS = ("400", "401", "403", "404", "405", "429")
+_FAILURES = ("500", "502", "503", "504", "error")
+_COMMON_CODES = frozenset((*_SUCCESSES, *_REDIRECTS, *_REFUSALS, *_FAILURES))
 
 
 class Metrics:
