@@ -3,6 +3,8 @@
 Called by __main__, and by tests that run the controllers in their own process.
 """
 
+import asyncio
+import logging
 import random
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +13,7 @@ from exporters.instrument import Instruments
 from kube_runtime.api import ApiClient
 from kube_runtime.clock import SYSTEM_CLOCK, Clock
 from kube_runtime.controller import Controller
+from kube_runtime.errors import RequestTimeout
 from kube_runtime.events import EventRecorder
 from kube_runtime.freshness import Freshness
 from kube_runtime.informer import Informer, drop_managed_fields
@@ -26,6 +29,7 @@ from workloads.rollout.controller import build_rollout_controller
 from workloads.settings import WorkloadsSettings
 from workloads.surroundings import Surroundings
 
+_log: Final = logging.getLogger(__name__)
 _INDEXERS: Final = {OWNER_INDEX: by_owner_uid, ORPHAN_INDEX: orphans_by_namespace}
 
 
@@ -53,7 +57,23 @@ class Controllers:
     @property
     def leading(self) -> list[Service]:
         """What only a leader runs."""
-        return [self.podset.run, self.rollout.run]
+        return [self.lead]
+
+    async def lead(self) -> None:
+        """Work as the leader, on a view that includes what the last leader did at its end."""
+        while not await self._look_anew():
+            _log.warning("cannot see the cluster, does not begin to lead")
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.podset.run())
+            tasks.create_task(self.rollout.run())
+
+    async def _look_anew(self) -> bool:
+        """List everything once more; False when the API server did not answer in time."""
+        try:
+            await asyncio.gather(*(informer.relist() for informer in self.informers))
+        except RequestTimeout:
+            return False
+        return True
 
     def are_synced(self) -> bool:
         """Tell whether every informer has seen the whole of its kind."""
