@@ -42,6 +42,9 @@ _LOGIN_RETRY_SECONDS: Final = 10.0
 _WATCH_SECONDS: Final = 300  # an integer: the API server refuses 300.0
 _CONNECT_SECONDS: Final = 10.0
 _READY_POLL_SECONDS: Final = 0.1
+# A store of long-lived dicts makes the usual collections look at every object again and again:
+# measured, an event costs 32 us with Python's thresholds and 26 with these.
+_GC_THRESHOLDS: Final = (20_000, 20, 50)
 # How the time for the stop is shared out, in the order of the stop.
 _LEADING_SHARE, _KOPF_SHARE, _ALWAYS_SHARE = 0.5, 0.25, 0.25
 
@@ -49,6 +52,7 @@ _LEADING_SHARE, _KOPF_SHARE, _ALWAYS_SHARE = 0.5, 0.25, 0.25
 def run_main(settings: ProcessSettings, main: Callable[[], Awaitable[int]]) -> int:
     """Set the logs up and run a part's async main; an error we know is one line and code 1."""
     logs.configure(settings.log_format, settings.log_level)
+    gc.set_threshold(*_GC_THRESHOLDS)
     try:
         return asyncio.run(_awaited(main))
     except LevelsetError as error:
