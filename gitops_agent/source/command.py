@@ -46,8 +46,8 @@ async def run_git(
     *,
     url: RepositoryUrl,
     credentials: Credentials,
-    cwd: Path,
     limits: GitLimits,
+    cwd: Path | None = None,
 ) -> bytes:
     """Run one git command that talks to the repository's server; raises GitFailed and its kinds."""
     bounds = processes.ProcessLimits(
@@ -58,7 +58,9 @@ async def run_git(
     with _private_directory() as private:
         env = await asyncio.to_thread(_environment, url, credentials, private)
         try:
-            done = await processes.run(["git", *arguments], cwd=cwd, env=env, limits=bounds)
+            done = await processes.run(
+                ["git", *arguments], cwd=cwd or private, env=env, limits=bounds
+            )
         except TimeoutError as error:
             message = f"{url}: git {arguments[0]} took longer than {limits.timeout_seconds:g} s"
             raise GitFailed(message) from error

@@ -23,6 +23,7 @@ from gitops_agent.source.tree import local_environment, open_mirror
 from gitops_agent.source.urls import RepositoryUrl
 
 _READ_TIMEOUT_SECONDS: Final = 30.0
+_REMEMBERED_COMMITS: Final = 100
 _SAID: Final = 300
 _FETCH: Final = ("fetch", "--quiet", "--force", "--no-tags", "--no-write-fetch-head", "--prune")
 _EVERYTHING: Final = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
@@ -57,6 +58,7 @@ class Mirror:
         self._taken_at = 0.0
         self._hints_wanted = 0
         self._hints_served = 0
+        self._present: dict[Commit, None] = {}
 
     @property
     def known_refs(self) -> RefSnapshot | None:
@@ -66,6 +68,10 @@ class Mirror:
     def mark_stale(self) -> None:
         """Make the next look at the refs ask the server, as a push may have happened."""
         self._hints_wanted += 1
+
+    def forget(self) -> None:
+        """Believe no longer that any commit is here."""
+        self._present.clear()
 
     async def refs(self, credentials: Credentials, *, max_age_seconds: float) -> RefSnapshot:
         """Return the refs, not older than asked for; a hint makes them too old at once."""
@@ -79,12 +85,22 @@ class Mirror:
     async def ensure(self, commit: Commit, credentials: Credentials) -> None:
         """Have the commit's objects here, fetching once for all who ask; raises RevisionNotFound."""
         async with self._lock:
+            if commit in self._present and await asyncio.to_thread(self.path.exists):
+                return
             await asyncio.to_thread(_create, self.path)
             if await asyncio.to_thread(_has_commit, self.path, commit):
+                self._note(commit)
                 return
             await self._run("fetch", [*_FETCH, str(self.url), *_EVERYTHING], credentials)
             if not await asyncio.to_thread(_has_commit, self.path, commit):
                 await self._fetch_alone(commit, credentials)
+            self._note(commit)
+
+    def _note(self, commit: Commit) -> None:
+        """Remember a few commits as present: nothing is ever collected from a mirror."""
+        self._present[commit] = None
+        while len(self._present) > _REMEMBERED_COMMITS:
+            del self._present[next(iter(self._present))]
 
     async def _fetch_alone(self, commit: Commit, credentials: Credentials) -> None:
         """Ask for a commit that no branch or tag reaches, such as a pull request's."""
@@ -104,7 +120,7 @@ class Mirror:
 
     async def _run(self, request: str, arguments: list[str], credentials: Credentials) -> bytes:
         started, result = self._monotonic(), "cancelled"
-        cwd = self.path if self.path.exists() else self.path.parent
+        cwd = self.path if request == "fetch" else None
         try:
             output = await run_git(
                 arguments, url=self.url, credentials=credentials, cwd=cwd, limits=self._limits

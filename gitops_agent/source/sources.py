@@ -6,16 +6,22 @@ cannot read it out of the cache of somebody who has.
 
 import asyncio
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
+from gitops_agent.errors import GitFailed
 from gitops_agent.source.command import GitLimits
 from gitops_agent.source.credentials import Credentials
 from gitops_agent.source.mirror import GitObserver, Mirror
 from gitops_agent.source.refs import Commit
 from gitops_agent.source.tree import Entry, Tree, TreeLimits, read_files, read_tree
 from gitops_agent.source.urls import RepositoryUrl
+
+_REMEMBERED_TREES: Final = 8
+_Place = tuple[Path, Commit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,9 @@ class Sources:
         self._observer = observer
         self._on_moved = on_moved
         self._mirrors: dict[str, Mirror] = {}
+        # A hundred Applications of one repository look at the same commit: listed once.
+        self._trees: OrderedDict[_Place, Tree] = OrderedDict()
+        self._listing: dict[_Place, asyncio.Lock] = {}
 
     def mark_stale(self, index_key: str) -> None:
         """Note that somebody says this repository has changed."""
@@ -68,15 +77,35 @@ class Sources:
     async def tree(self, url: RepositoryUrl, commit: Commit, credentials: Credentials) -> Tree:
         """Return the listing of a commit, fetched if need be."""
         mirror = self._mirror(url, credentials)
-        await mirror.ensure(commit, credentials)
-        return await asyncio.to_thread(read_tree, mirror.path, commit, self._limits.tree)
+        key = (mirror.path, commit)
+        async with self._listing.setdefault(key, asyncio.Lock()):
+            try:
+                if key not in self._trees:
+                    await mirror.ensure(commit, credentials)
+                    self._trees[key] = await asyncio.to_thread(
+                        read_tree, mirror.path, commit, self._limits.tree
+                    )
+                self._trees.move_to_end(key)
+                while len(self._trees) > _REMEMBERED_TREES:
+                    self._trees.popitem(last=False)
+                return self._trees[key]
+            finally:
+                self._listing.pop(key, None)
 
     async def files(
         self, url: RepositoryUrl, credentials: Credentials, files: Iterable[tuple[str, Entry]]
     ) -> dict[str, bytes]:
         """Return the bytes of files of a tree."""
         mirror = self._mirror(url, credentials)
-        return await asyncio.to_thread(read_files, mirror.path, list(files), self._limits.tree)
+        try:
+            return await asyncio.to_thread(read_files, mirror.path, list(files), self._limits.tree)
+        except GitFailed:
+            # Somebody has emptied the cache folder, say: the next attempt fetches anew.
+            mirror.forget()
+            self._trees = OrderedDict(
+                (key, tree) for key, tree in self._trees.items() if key[0] != mirror.path
+            )
+            raise
 
     def _mirror(self, url: RepositoryUrl, credentials: Credentials) -> Mirror:
         name = hashlib.sha256(f"{url}\0{credentials.identity}".encode()).hexdigest()[:32]

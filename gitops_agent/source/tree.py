@@ -141,7 +141,10 @@ def read_files(
 
 def open_mirror(mirror: Path) -> git.Repo:
     """Open a bare mirror, deaf to the configuration and the variables of this machine."""
-    repository = git.Repo(mirror)
+    try:
+        repository = git.Repo(mirror)
+    except GitError as error:
+        raise GitFailed(f"the mirror {mirror.name} is gone from the cache folder") from error
     repository.git.update_environment(**local_environment(mirror))
     return repository
 

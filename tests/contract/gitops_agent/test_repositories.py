@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -290,3 +291,16 @@ async def test_the_agents_environment_does_not_reach_git(
     await scene.application()
 
     await scene.until_synced(commit)
+
+
+async def test_a_cache_that_was_emptied_is_filled_again(
+    agent: Agent, scene: Scene, repository: Repository
+) -> None:
+    first = await repository.push({"a.yaml": config_map("a", v="1")})
+    await scene.application()
+    await scene.until_synced(first)
+
+    await asyncio.to_thread(shutil.rmtree, agent._settings.cache_dir)
+    second = await repository.push({"a.yaml": config_map("a", v="2")})
+
+    await scene.until_synced(second)
