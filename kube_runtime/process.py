@@ -9,6 +9,7 @@ The only module of this package that imports kopf.
 
 import asyncio
 import functools
+import gc
 import logging
 import signal
 import socket
