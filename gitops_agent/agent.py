@@ -3,10 +3,9 @@
 `__main__` runs what this builds inside the process shell; the tests run it beside a real API server.
 """
 
+import logging
 from collections.abc import Iterator
 from typing import Final
-
-import kopf
 
 from exporters.instrument import Instruments
 from exporters.server import build_server
@@ -33,12 +32,14 @@ from gitops_agent.sync.syncer import Syncer
 from kube_runtime.api import ApiClient
 from kube_runtime.clock import SYSTEM_CLOCK
 from kube_runtime.controller import Controller
+from kube_runtime.errors import RequestTimeout
 from kube_runtime.events import EventRecorder
 from kube_runtime.freshness import Freshness
 from kube_runtime.informer import Informer
 from kube_runtime.process import run_process
 from kube_runtime.resource import Json, Key, uid_of
 
+_LOG: Final = logging.getLogger(__name__)
 _BY_REPOSITORY: Final = "repository"
 _BY_UID: Final = "uid"
 
@@ -145,7 +146,7 @@ class Agent:
         return await run_process(
             self._settings.process,
             api=self._api,
-            register=self._register,
+            register=handlers.registration(self.controller.queue.add, self.freshness),
             always=[
                 self.applications.run,
                 self.freshness.run,
@@ -154,14 +155,21 @@ class Agent:
                 self.receiver.run,
                 server.run,
             ],
-            leading=[self.controller.run],
+            leading=[self.lead],
             ready=self.is_ready,
             required_kinds=[APPLICATIONS],
             instrumentation=self._instruments.runtime,
         )
 
-    def _register(self, registry: kopf.OperatorRegistry) -> None:
-        handlers.register(registry, self.controller.queue.add, self.freshness)
+    async def lead(self) -> None:
+        """Work as the leader, on a view that holds the last inventories of the leader before."""
+        while True:
+            try:
+                await self.applications.relist()
+                break
+            except RequestTimeout:
+                _LOG.warning("cannot see the Applications, does not begin to lead")
+        await self.controller.run()
 
     def _wake_uid(self, uid: str) -> None:
         for obj in self.applications.store.by_index(_BY_UID, uid):

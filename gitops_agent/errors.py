@@ -94,6 +94,12 @@ class PreflightRefused(GitOpsError):
     reason = "PreflightRefused"
 
 
+class PreflightFailed(GitOpsError):
+    """The API server, or a webhook that it asks, could not give a verdict; nothing was applied."""
+
+    reason = "PreflightFailed"
+
+
 class ApplyFailed(GitOpsError):
     """An object could not be applied although the preflight let it pass."""
 

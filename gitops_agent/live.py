@@ -30,6 +30,7 @@ class _Watch:
     informer: Informer
     task: asyncio.Task[None] | None = None
     users: set[Key] = field(default_factory=set)
+    was_awaited: bool = False
 
 
 class LiveObjects:
@@ -109,10 +110,14 @@ class LiveObjects:
         watch = self._watches.get(resource)
         if watch is None or watch.task is None:
             return None
-        try:
-            await watch.informer.wait_synced(_SYNC_SECONDS)
-        except RequestTimeout:
-            return None  # no right to list this kind, say: then every look is a GET
+        if not watch.informer.has_synced:
+            if watch.was_awaited:
+                return None  # no right to list this kind, say: then every look is a GET
+            try:
+                await watch.informer.wait_synced(_SYNC_SECONDS)
+            except RequestTimeout:
+                watch.was_awaited = True
+                return None
         return watch.informer.store.get(key)
 
     def _informer(self, resource: Resource) -> Informer:

@@ -25,8 +25,9 @@ from gitops_agent.sync.prune import plan_prune
 from gitops_agent.sync.syncer import Outcome, Syncer, SyncOrder
 from gitops_agent.world import World
 from kube_runtime.clock import SYSTEM_CLOCK, Clock
+from kube_runtime.conditions import find_condition
 from kube_runtime.controller import Result
-from kube_runtime.errors import ApiError, LevelsetError
+from kube_runtime.errors import ApiError, Forbidden, LevelsetError
 from kube_runtime.events import EventRecorder
 from kube_runtime.logs import fields
 from kube_runtime.resource import Key, is_deleting
@@ -76,7 +77,7 @@ class ApplicationReconciler:
         application = Application.of(raw)
         try:
             return await self._level(application)
-        except GitOpsError as error:
+        except (GitOpsError, Forbidden) as error:
             return await self._cannot_compare(application, error)
 
     async def _level(self, application: Application) -> Result:
@@ -180,7 +181,6 @@ class ApplicationReconciler:
             healed = [
                 (diff, other_managers(before.live[diff.id] or {"metadata": {}}, FIELD_MANAGER))
                 for diff in outcome.applied
-                if diff.action == "change"
             ]
             memory.healed(healed, self._clock.monotonic())
 
@@ -189,10 +189,13 @@ class ApplicationReconciler:
     ) -> None:
         key = world.application.key
         memory = self._convergence.get(key)
+        plan = plan_prune(world.prune_question())
+        if plan.held and find_condition(world.application.conditions, "PruneHeld") is None:
+            self._metrics.held(len(plan.held))
         report = report_of(
             Findings(
                 world=world,
-                plan=plan_prune(world.prune_question()),
+                plan=plan,
                 operation=operation,
                 problem=problem,
                 fights=memory.fights(self._clock.monotonic()) if memory else {},
@@ -203,7 +206,7 @@ class ApplicationReconciler:
         await self._writer.write(newest, report)
         self._metrics.compared(key, report.sync, report.health.status.name)
 
-    async def _cannot_compare(self, application: Application, error: GitOpsError) -> Result:
+    async def _cannot_compare(self, application: Application, error: LevelsetError) -> Result:
         self._metrics.failed(error.reason)
         _LOG.warning(
             "application cannot be compared",
@@ -265,7 +268,7 @@ def _checked(request: SyncRequest | None, spec: Spec) -> SyncRequest | None:
     return request
 
 
-def _answered(application: Application, error: GitOpsError, clock: Clock) -> Operation:
+def _answered(application: Application, error: LevelsetError, clock: Clock) -> Operation:
     """Answer a request that cannot even be begun; without one the last operation stands."""
     try:
         request = application.request()

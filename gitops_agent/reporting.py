@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gitops_agent.errors import GitOpsError
 from gitops_agent.health import MISSING, Health, HealthStatus, health_of, worst
 from gitops_agent.objects import ObjectId
 from gitops_agent.resources import Application, InventoryEntry, Operation
@@ -53,11 +54,11 @@ def failure_report(application: Application, error: LevelsetError, operation: Op
         revision=application.synced_revision,
         health=Health(HealthStatus[health]),
         operation=operation,
-        resources=(),
+        resources=None,
         inventory=application.inventory,
         cluster_uid=application.cluster_uid,
         abnormal={"ComparisonError": (error.reason, error.diagnostics())},
-        is_stalled=getattr(error, "retry_after", 1.0) is None,
+        is_stalled=isinstance(error, GitOpsError) and error.retry_after is None,
     )
 
 
@@ -115,6 +116,8 @@ def _abnormal(findings: Findings) -> dict[str, tuple[str, str]]:
 
 def _fight(object_id: ObjectId, fight: Fight) -> str:
     writers = ", ".join(sorted(fight.writers)) or "unknown"
+    if not fight.paths:
+        return f"{object_id} keeps disappearing after it was applied"
     return f"{object_id} {', '.join(fight.paths)} keeps coming back; other writers: {writers}"
 
 

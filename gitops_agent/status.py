@@ -54,7 +54,8 @@ class Report:
     revision: str
     health: Health
     operation: Operation
-    resources: Sequence[ResourceReport]
+    resources: Sequence[ResourceReport] | None
+    """None: not looked at, so what was reported before stays."""
     inventory: Sequence[InventoryEntry]
     cluster_uid: str
     abnormal: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -72,7 +73,9 @@ def status_json(application: Application, report: Report, now: datetime) -> Json
             {"status": report.health.status.name, "message": report.health.message}
         ),
         "operationState": _operation(report.operation),
-        "resources": [_resource(resource) for resource in report.resources],
+        "resources": application.status.get("resources") or []
+        if report.resources is None
+        else [_resource(resource) for resource in report.resources],
         "inventory": {
             "clusterUID": report.cluster_uid,
             "entries": [_entry(entry) for entry in report.inventory],
@@ -112,7 +115,7 @@ def _ready(report: Report) -> Verdict:
             reason, message = report.abnormal[kind]
             return Verdict("False", reason, message[:_MESSAGE])
     if report.sync != "Synced":
-        changed = [str(resource.id) for resource in report.resources if resource.sync != "Synced"]
+        changed = [str(found.id) for found in report.resources or () if found.sync != "Synced"]
         return Verdict("False", report.sync, f"differs from Git: {_some(changed)}")
     if report.health.status is not HealthStatus.Healthy:
         return Verdict("False", report.health.status.name, report.health.message)

@@ -15,7 +15,7 @@ from gitops_agent.diff.schemas import Schemas
 from gitops_agent.names import FIELD_MANAGER
 from gitops_agent.objects import Manifest, ObjectId, Redactor
 from kube_runtime.api import ApiClient
-from kube_runtime.errors import ApiError, ServerError
+from kube_runtime.errors import ApiError
 from kube_runtime.resource import Json, Resource, resource_version_of, uid_of
 
 _REMEMBERED: Final = 20_000
@@ -53,26 +53,23 @@ class Differ:
         if (answer := self._answers.get(question)) is not None:
             self._answers.move_to_end(question)
             return answer
-        answer = await self._compare(manifest, target.resource, live)
+        schema = await self._schemas.of(target.resource)
+        predicted = predict(live, manifest.view, owned_by(live, FIELD_MANAGER), schema)
+        answer = compare(manifest.id, live, predicted)
+        if answer:
+            try:
+                answer = await self._ask(manifest, target.resource, live)
+            except ApiError:
+                # Refused, or no verdict: the preflight will say why. Not remembered.
+                return answer
         self._answers[question] = answer
         if len(self._answers) > _REMEMBERED:
             self._answers.popitem(last=False)
         return answer
 
-    async def _compare(self, manifest: Manifest, resource: Resource, live: Json) -> ObjectDiff:
-        schema = await self._schemas.of(resource)
-        predicted = predict(live, manifest.view, owned_by(live, FIELD_MANAGER), schema)
-        local = compare(manifest.id, live, predicted)
-        if not local:
-            return local
-        try:
-            answer = await self._api.apply(
-                resource, manifest.body, field_manager=FIELD_MANAGER, force=True, dry_run=True
-            )
-        except ServerError:
-            raise
-        except ApiError:
-            return (
-                local  # refused: the preflight will say why, the difference is there all the same
-            )
-        return compare(manifest.id, live, self._redactor.view(answer))
+    async def _ask(self, manifest: Manifest, resource: Resource, live: Json) -> ObjectDiff:
+        """Compare with what the server would make of it."""
+        outcome = await self._api.apply(
+            resource, manifest.body, field_manager=FIELD_MANAGER, force=True, dry_run=True
+        )
+        return compare(manifest.id, live, self._redactor.view(outcome))

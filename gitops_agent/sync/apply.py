@@ -18,7 +18,7 @@ from gitops_agent.resources import InventoryEntry
 from gitops_agent.sync.order import in_waves, rank
 from kube_runtime.api import ApiClient
 from kube_runtime.conditions import is_true, parse_conditions
-from kube_runtime.errors import ApiError, Conflict, NotFound, ServerError
+from kube_runtime.errors import ApiError, Conflict, NotFound
 from kube_runtime.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     NAMESPACES,
@@ -55,8 +55,6 @@ class Applier:
             answer = await self._api.apply(
                 target.resource, target.manifest.body, field_manager=FIELD_MANAGER, force=True
             )
-        except ServerError:
-            raise
         except ApiError as error:
             message = target.manifest.scrub(error.message)[:_MESSAGE]
             raise ApplyFailed(f"{target.id}: {message}") from None

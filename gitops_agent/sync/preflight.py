@@ -13,6 +13,7 @@ from typing import Final
 
 from gitops_agent.concurrently import for_each
 from gitops_agent.diff.differ import Target
+from gitops_agent.errors import PreflightFailed
 from gitops_agent.names import FIELD_MANAGER
 from gitops_agent.objects import GroupKind, ObjectId
 from kube_runtime.api import ApiClient
@@ -76,8 +77,9 @@ async def _ask(api: ApiClient, target: Target, *, is_running: bool) -> Verdict:
     try:
         forced = await _dry_run(api, target)
         await _dry_run_pod(api, target, is_running=is_running)
-    except ServerError:
-        raise  # no verdict; the whole sync is tried again
+    except ServerError as error:
+        message = _shortened(target, error.message)
+        raise PreflightFailed(f"nothing was applied: {target.id}: no verdict: {message}") from None
     except _RefusedPod as error:
         message = f"pods of its template would be refused: {error.message}"
         return Verdict((Refusal(target.id, _shortened(target, message)),))

@@ -49,25 +49,29 @@ class PrunePlan:
 
     delete: tuple[InventoryEntry, ...] = ()
     held: tuple[tuple[ObjectId, str], ...] = ()
+    leaving: tuple[InventoryEntry, ...] = ()
+    """What has been deleted and is still there: a finalizer holds it."""
     entries: tuple[InventoryEntry, ...] = ()
 
     @property
     def extraneous(self) -> tuple[ObjectId, ...]:
         """Everything of ours that Git no longer has."""
-        return (*(entry.id for entry in self.delete), *(object_id for object_id, _ in self.held))
+        going = (entry.id for entry in (*self.delete, *self.leaving))
+        return (*going, *(object_id for object_id, _ in self.held))
 
 
 def plan_prune(question: PruneQuestion) -> PrunePlan:
     """Sort the inventory into what stays, what goes and what is held."""
     entries = tuple(_retired(question))
     gone = [entry for entry in entries if entry.id not in question.desired]
-    doubts = [(entry, _doubt(entry, question)) for entry in gone]
+    leaving = tuple(entry for entry in gone if _is_leaving(entry, question))
+    doubts = [(entry, _doubt(entry, question)) for entry in gone if entry not in leaving]
     delete = tuple(entry for entry, doubt in doubts if doubt is None)
     held = tuple((entry.id, doubt) for entry, doubt in doubts if doubt is not None)
     if reason := _excess(delete, question):
         held += tuple((entry.id, reason) for entry in delete)
         delete = ()
-    return PrunePlan(delete, held, entries)
+    return PrunePlan(delete, held, leaving, entries)
 
 
 def _retired(question: PruneQuestion) -> list[InventoryEntry]:
@@ -91,6 +95,11 @@ def _retired(question: PruneQuestion) -> list[InventoryEntry]:
     return kept
 
 
+def _is_leaving(entry: InventoryEntry, question: PruneQuestion) -> bool:
+    live = question.live.get(entry.id)
+    return live is not None and is_deleting(live)
+
+
 def _doubt(  # noqa: PLR0911 - one return for each reason
     entry: InventoryEntry, question: PruneQuestion
 ) -> str | None:
@@ -106,7 +115,7 @@ def _doubt(  # noqa: PLR0911 - one return for each reason
         return "it is not the object that was applied"
     if "Prune=false" in annotations_of(live).get(OBJECT_OPTIONS_ANNOTATION, "").split(","):
         return "its annotation says Prune=false"
-    if entry.id.group_kind in _PRECIOUS and not question.is_confirmed and not is_deleting(live):
+    if entry.id.group_kind in _PRECIOUS and not question.is_confirmed:
         return "its kind takes data with it; sync with --prune to confirm"
     return None
 

@@ -8,7 +8,7 @@ from gitops_agent.agent import Agent
 from gitops_agent.names import APPLICATIONS
 from kube_runtime.api import PatchType
 from kube_runtime.errors import NotFound
-from kube_runtime.resource import CONFIG_MAPS, Json
+from kube_runtime.resource import CONFIG_MAPS, Json, resource_version_of
 from tests.contract.gitops_agent.conftest import Repository, Scene, condition, config_map
 
 pytestmark = pytest.mark.contract
@@ -172,3 +172,30 @@ async def test_an_application_that_is_deleted_leaves_its_objects(
     assert await _names(scene) == {"one"}
     with pytest.raises(NotFound):
         await scene.get()
+
+
+async def test_an_object_that_a_finalizer_holds_is_deleted_once_and_waited_for(
+    agent: Agent, scene: Scene, repository: Repository
+) -> None:
+    held = config_map("held", a="1")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    await scene.application()
+    await scene.until_synced(
+        await repository.push({"a.yaml": held, "b.yaml": config_map("b", a="1")})
+    )
+
+    commit = await repository.push({"b.yaml": config_map("b", a="1")})
+    await scene.until(lambda s: (s.get("operationState") or {}).get("revision") == commit)
+    await asyncio.sleep(1)
+    before = resource_version_of(await scene.get())
+    await asyncio.sleep(1)
+
+    assert resource_version_of(await scene.get()) == before
+    status = (await scene.get())["status"]
+    assert [r["name"] for r in status["resources"] if r.get("requiresPruning")] == ["held"]
+    patch = {"metadata": {"finalizers": None}}
+    await scene.api.patch(
+        CONFIG_MAPS, "held", patch, namespace=scene.namespace, type=PatchType.MERGE
+    )
+    await scene.until(lambda s: len(s["inventory"]["entries"]) == 1)
+    await scene.until_synced(commit)
