@@ -68,7 +68,9 @@ class NodeCluster:
         document = {"apiVersion": "v1", "kind": "List", "items": _web(namespace, name, count)}
         self.kubectl("apply", "-f", "-", stdin=json.dumps(document))
         status = ["rollout", "status", f"deployment/{name}", "-n", namespace, "--timeout=60s"]
-        self.kubectl(*status, timeout_seconds=70)
+        if self.kubectl(*status, timeout_seconds=70, check=False).returncode:
+            pods = self.kubectl("describe", "pods", "-n", namespace, "-l", f"app={name}").stdout
+            pytest.fail(f"{name} was not ready within 60 s:\n{pods}")
         found = self.kubectl("get", "pods", "-n", namespace, "-l", f"app={name}", "-o", "name")
         return found.stdout.split()
 

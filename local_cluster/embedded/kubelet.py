@@ -10,6 +10,14 @@ from local_cluster.embedded import containerd, network
 
 DNS_ADDRESS = "10.96.0.10"
 DOMAIN = "cluster.local"
+_RESOLVER = "resolv.conf"
+
+
+def write_resolver(directory: Path, name_server: str) -> Path:
+    """Write the resolv.conf of the node itself, and of pods that want the node's."""
+    file = directory / _RESOLVER
+    file.write_text(f"nameserver {name_server}\noptions timeout:2 attempts:2\n")
+    return file
 
 
 def write_configuration(
@@ -19,11 +27,8 @@ def write_configuration(
     serving: pki.Certificate,
     cgroup: str,
     is_cgroup_v2: bool,
-    name_server: str,
 ) -> Path:
     """Write the kubelet's configuration."""
-    resolver = directory / "resolv.conf"
-    resolver.write_text(f"nameserver {name_server}\n")
     document: dict[str, Any] = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -42,13 +47,16 @@ def write_configuration(
         "failSwapOn": False,
         "clusterDNS": [DNS_ADDRESS],
         "clusterDomain": DOMAIN,
-        "resolvConf": str(resolver),
+        "resolvConf": str(directory / _RESOLVER),
         "podLogsDir": str(directory / "pod-logs"),
         "volumePluginDir": str(directory / "volume-plugins"),
         # Not every file system is recognised, and a full disk is its owner's business.
         "localStorageCapacityIsolation": False,
         "evictionHard": {"nodefs.available": "0%", "imagefs.available": "0%"},
         "imageGCHighThresholdPercent": 100,
+        # An image that was loaded stays usable under its name, even after the same content has
+        # been pulled under another.
+        "imagePullCredentialsVerificationPolicy": "NeverVerify",
         "serializeImagePulls": False,
         "registryPullQPS": 0,
     }

@@ -20,8 +20,11 @@ _READY_SECONDS = 30
 PRIVATE_FOLDERS = ("/run", "/var/lib/cni", "/var/lib/kubelet", "/var/log/containers")
 _HOLD = """\
 mount --no-mtab --make-rshared /
-ready=$1; shift
+ready=$1; names=$2; shift 2
 for folder; do mkdir -p "$folder"; mount --no-mtab -t tmpfs -o mode=755 levelset "$folder"; done
+file=$(readlink -m /etc/resolv.conf)
+case "$file" in /run/*) mkdir -p "${file%/*}"; : > "$file" ;; esac
+if [ -e "$file" ]; then mount --no-mtab --bind "$names" "$file"; fi
 : > "$ready"
 exec sleep infinity
 """
@@ -57,10 +60,12 @@ class Node:
         directory = place.node_directory(number)
         directory.mkdir(mode=0o700)
         ready = directory / "namespaces-ready"
+        # The host's name servers are out of reach from here: every failed pull would wait for them.
+        names = kubelet.write_resolver(directory, addresses.node(1))
         command = ["unshare", "--mount", "--net", "--propagation=slave", "sh", "-ec", _HOLD]
         holder = process.Program.start(
             f"{name_of(place, number)}-namespaces",
-            [*command, "hold", ready, *PRIVATE_FOLDERS],
+            [*command, "hold", ready, names, *PRIVATE_FOLDERS],
             log=directory / "namespaces.log",
             environment=place.marker,
         )
@@ -96,7 +101,6 @@ class Node:
             serving=serving,
             cgroup=cgroups.make(self.place, self.number),
             is_cgroup_v2=hierarchies.is_v2,
-            name_server=self.addresses.node(1),
         )
         credentials = plane.user(f"system:node:{self.name}", ["system:nodes"])
         self._start(

@@ -4,6 +4,7 @@ import json
 import ssl
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,9 +36,7 @@ def test_every_pod_answers_through_the_service_from_every_pod(
     placed = _nodes_of(node_cluster, node_namespace)
     assert len(placed) == 3
     for pod in pods[:3]:  # among them the pod itself and its neighbour on the same node
-        ask = "for i in $(busybox seq 40); do wget -q -O - http://web || exit 1; done"
-        answers = node_cluster.kubectl("exec", "-n", node_namespace, pod, "--", "sh", "-c", ask)
-        assert {f"pod/{line}" for line in answers.stdout.split()} == set(pods)
+        assert _answering(node_cluster, node_namespace, pod, set(pods)) == set(pods)
 
 
 def test_exec_and_logs_work(node_cluster: NodeCluster, node_namespace: str) -> None:
@@ -144,6 +143,21 @@ async def test_nodes_pull_from_a_plain_http_registry_on_this_machine(
         done = "--for=jsonpath={.status.phase}=Succeeded"
         node_cluster.kubectl("wait", done, "pod/pulled", "-n", node_namespace, "--timeout=25s")
 
+    # Kubernetes 1.37 would pull a loaded image again, in vain, once its content was pulled
+    # under another name on that node.
+    assert len(node_cluster.run_pods(node_namespace, "loaded", 3)) == 3
+
+
+def test_a_pull_that_must_fail_fails_at_once(
+    node_cluster: NodeCluster, node_namespace: str
+) -> None:
+    kubectl = node_cluster.kubectl
+    kubectl("run", "lost", "-n", node_namespace, "--image=nobody.test/nothing:1")
+
+    reason = "{.status.containerStatuses[0].state.waiting.reason}"
+    failed = f"--for=jsonpath={reason}=ErrImagePull"
+    kubectl("wait", failed, "pod/lost", "-n", node_namespace, "--timeout=9s")
+
 
 def test_the_api_server_reaches_a_webhook_on_this_machine(
     node_cluster: NodeCluster, node_namespace: str, tmp_path: Path
@@ -192,6 +206,17 @@ def test_up_does_not_change_a_cluster_under_its_user(node_cluster: NodeCluster) 
         BadPlan, match=r"is up with 3 nodes and 0 simulated ones: `levelset cluster"
     ):
         node_cluster.provider.up(plan, lambda _: None)
+
+
+def _answering(node_cluster: NodeCluster, namespace: str, pod: str, expected: set[str]) -> set[str]:
+    """Ask the Service from a pod until all have answered; kube-proxy needs a moment after Ready."""
+    ask = "for i in $(busybox seq 40); do wget -q -O - http://web || exit 1; done"
+    answered: set[str] = set()
+    deadline = time.monotonic() + 20
+    while not answered >= expected and time.monotonic() < deadline:
+        done = node_cluster.kubectl("exec", "-n", namespace, pod, "--", "sh", "-c", ask)
+        answered |= {f"pod/{line}" for line in done.stdout.split()}
+    return answered
 
 
 def _nodes_of(node_cluster: NodeCluster, namespace: str) -> set[str]:

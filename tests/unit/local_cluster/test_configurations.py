@@ -46,7 +46,6 @@ def test_the_kubelet_is_told_to_accept_cgroup_v1_only_there(
         serving=authority.issue("node", common_name="node", hosts=["198.18.0.11"]),
         cgroup="/levelset-x/node1",
         is_cgroup_v2=is_v2,
-        name_server="198.18.0.11",
     )
 
     assert ("failCgroupV1" in yaml.safe_load(file.read_text())) == is_told_to_accept_v1
