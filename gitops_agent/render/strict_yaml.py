@@ -15,7 +15,7 @@ import yaml
 from gitops_agent.errors import LimitExceeded, RenderFailed
 
 _MAX_DEPTH: Final = 100
-_MAX_VALUES: Final = 500_000
+_MAX_VALUES: Final = 250_000
 _INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _OCTAL: Final = re.compile(r"([-+]?)0o?([0-7]+)")
 _HEX: Final = re.compile(r"([-+]?)0x([0-9a-fA-F]+)")

@@ -3,13 +3,17 @@
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.diff.compare import compare
 from gitops_agent.errors import RenderFailed
 from gitops_agent.objects import GroupKind, Manifest, ObjectId, Redactor
 from kube_runtime.resource import Json
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
+
 
 ID = ObjectId(GroupKind("", "ConfigMap"), "ns", "a")
 
@@ -56,6 +60,7 @@ _json = st.recursive(
 )
 
 
+@BRIEF
 @given(_json, _json)
 def test_there_is_print_if_and_only_if_there_is_a_difference(one: object, other: object) -> None:
     diff = compare(ID, _object(spec=one), _object(spec=other))
@@ -71,6 +76,7 @@ def _sorted(value: object) -> object:
     return [_sorted(inner) for inner in value] if isinstance(value, list) else value
 
 
+@BRIEF
 @given(st.text(min_size=6, max_size=30), st.text(max_size=30))
 def test_a_secret_differs_by_value_and_shows_neither(one: str, other: str) -> None:
     redactor = Redactor(b"key")

@@ -1,11 +1,14 @@
 """Is it doing what it is there for?"""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.health import Health, HealthStatus, health_of, worst
 from kube_runtime.resource import Json
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
 
 
 def _object(api_version: str, kind: str, spec: Json, status: Json, **metadata: object) -> Json:
@@ -116,6 +119,7 @@ def test_an_object_is_judged_by_what_its_controller_says(obj: Json | None, statu
     assert health_of(obj).status.name == status
 
 
+@BRIEF
 @given(st.lists(st.sampled_from(list(HealthStatus))))
 def test_the_worst_counts_and_nothing_is_healthy(statuses: list[HealthStatus]) -> None:
     expected = max(statuses, default=HealthStatus.Healthy)

@@ -2,12 +2,16 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.diff.merge import predict
 from gitops_agent.diff.schema import ANY, Schema, resolve
 from kube_runtime.resource import Json
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
+
 
 QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 PORTS: Json = {
@@ -163,6 +167,7 @@ _value = st.recursive(
 _object = st.dictionaries(st.sampled_from("abcd"), _value, max_size=4)
 
 
+@BRIEF
 @given(_object, _object)
 def test_what_was_predicted_needs_no_further_change(live: Json, desired: Json) -> None:
     once = predict(live, desired, {}, ANY)
@@ -170,6 +175,7 @@ def test_what_was_predicted_needs_no_further_change(live: Json, desired: Json) -
     assert predict(once, desired, {}, ANY) == once
 
 
+@BRIEF
 @given(_object, _object)
 def test_nothing_of_others_is_lost_and_neither_side_is_changed(live: Json, desired: Json) -> None:
     before = repr((live, desired))
@@ -180,6 +186,7 @@ def test_nothing_of_others_is_lost_and_neither_side_is_changed(live: Json, desir
     assert repr((live, desired)) == before
 
 
+@BRIEF
 @given(_object)
 def test_an_object_that_is_as_declared_is_no_difference(obj: Json) -> None:
     live = _without_null(obj)
@@ -193,6 +200,7 @@ def _without_null(value: Any) -> Any:
     return [_without_null(v) for v in value] if isinstance(value, list) else value
 
 
+@BRIEF
 @given(_object)
 def test_every_schema_answers_for_every_object(obj: Json) -> None:
     schema = Schema(obj, {})

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.diff.compare import ObjectDiff
@@ -27,6 +27,10 @@ from gitops_agent.sync.owners import Owner, mark, owner_of
 from gitops_agent.sync.preflight import pod_of
 from gitops_agent.sync.prune import PruneQuestion, plan_prune
 from kube_runtime.resource import Json, Key
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
+
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 US, THEM = "uid-of-us", "uid-of-them"
@@ -129,6 +133,7 @@ def test_kinds_that_take_data_with_them_wait_for_a_person() -> None:
     assert plan_prune(replace(question, is_confirmed=True)).delete != ()
 
 
+@BRIEF
 @given(st.integers(1, 60), st.booleans())
 def test_never_more_than_the_budget_goes_unless_confirmed(count: int, confirmed: bool) -> None:  # noqa: FBT001
     names = [f"c{number}" for number in range(count)]
@@ -140,6 +145,7 @@ def test_never_more_than_the_budget_goes_unless_confirmed(count: int, confirmed:
     assert len(plan.delete) + len(plan.held) == count
 
 
+@BRIEF
 @given(
     st.lists(st.sampled_from("abcdef"), unique=True),
     st.sets(st.sampled_from("abcdef")),

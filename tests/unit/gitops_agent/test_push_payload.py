@@ -5,11 +5,15 @@ import hmac
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.errors import GitOpsError
 from gitops_agent.push.payload import Sender, is_signed, read_push, sender_of
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
+
 
 SECRET = b"secret"
 
@@ -18,6 +22,7 @@ def _hex(body: bytes) -> str:
     return hmac.new(SECRET, body, hashlib.sha256).hexdigest()
 
 
+@BRIEF
 @given(st.binary(max_size=50))
 def test_the_right_signature_is_accepted_and_any_other_byte_refused(body: bytes) -> None:
     headers = {"X-Hub-Signature-256": f"sha256={_hex(body)}"}
@@ -39,6 +44,7 @@ def test_gitea_is_told_from_github_although_it_sends_both() -> None:
     assert is_signed(headers, b"x", SECRET)
 
 
+@BRIEF
 @given(st.text(max_size=80))
 def test_no_header_makes_it_fail(text: str) -> None:
     for name in ("X-Hub-Signature-256", "X-Gitea-Signature"):
@@ -65,6 +71,7 @@ def test_what_is_no_push_is_ignored(event: str) -> None:
     assert read_push({"X-GitHub-Event": event}, b"anything") is None
 
 
+@BRIEF
 @given(st.binary(max_size=40) | st.builds(orjson.dumps, st.dictionaries(st.text(), st.none())))
 def test_no_body_leads_to_anything_but_our_own_error(body: bytes) -> None:
     try:

@@ -3,10 +3,13 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.diff.quantity import are_equal, parse
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
 
 
 @pytest.mark.parametrize(
@@ -36,11 +39,13 @@ def test_what_differs_or_is_no_quantity_is_not_equal(one: object, other: object)
     assert not are_equal(one, other)
 
 
+@BRIEF
 @given(st.integers(min_value=-(10**9), max_value=10**9))
 def test_a_thousand_milli_is_one(number: int) -> None:
     assert parse(f"{number * 1000}m") == Decimal(number)
 
 
+@BRIEF
 @given(st.text(max_size=80))
 def test_no_text_makes_it_fail(text: str) -> None:
     parse(text)

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.errors import GitOpsError, InvalidSpec, RenderFailed, UnknownKind
@@ -15,6 +15,9 @@ from gitops_agent.render.kustomization import KustomizeOptions, directories_read
 from gitops_agent.render.manifests import assemble, flatten
 from gitops_agent.source.tree import Entry, Tree
 from kube_runtime.resource import Json
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
 
 
 def _read(files: dict[str, Any], path: str = "app") -> tuple[str, ...]:
@@ -85,6 +88,7 @@ def test_a_directory_that_is_called_like_a_host_is_refused_all_the_same() -> Non
         _read(files)
 
 
+@BRIEF
 @given(st.text(max_size=20))
 def test_no_entry_leads_to_anything_but_our_own_error(entry: str) -> None:
     data = orjson.dumps({"resources": [entry]})

@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.errors import InvalidSpec, RevisionNotFound, UnsafePath
@@ -12,6 +12,9 @@ from gitops_agent.source.refs import Commit, RefSnapshot, check_revision
 from gitops_agent.source.tree import Entry, Tree, checked_path
 from gitops_agent.source.urls import parse
 from kube_runtime.resource import Json
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +59,7 @@ def test_what_is_no_safe_url_is_refused_without_its_password(url: str, word: str
     assert "secret" not in str(caught.value)
 
 
+@BRIEF
 @given(st.text(max_size=60))
 def test_no_text_leads_to_anything_but_our_own_error(text: str) -> None:
     try:
@@ -203,6 +207,7 @@ def test_a_path_that_leads_out_is_refused(bad: str) -> None:
         checked_path(bad)
 
 
+@BRIEF
 @given(st.lists(st.sampled_from(["a", "b", ".", "..", ""]), max_size=6))
 def test_a_checked_path_stays_inside(parts: list[str]) -> None:
     try:

@@ -5,11 +5,14 @@ from typing import Any
 import orjson
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitops_agent.errors import GitOpsError, LimitExceeded, RenderFailed
 from gitops_agent.render.strict_yaml import load_documents
+
+# A loaded machine is no failure, and all unit tests together take seconds.
+BRIEF = settings(max_examples=40, deadline=None)
 
 
 def load(text: str | bytes) -> list[Any]:
@@ -119,6 +122,7 @@ _json = st.recursive(
 )
 
 
+@BRIEF
 @given(st.dictionaries(st.sampled_from("abc"), _json, min_size=1))
 def test_json_is_read_back_as_it_was_written(value: dict[str, Any]) -> None:
     (found,) = load(orjson.dumps(value))
@@ -126,6 +130,7 @@ def test_json_is_read_back_as_it_was_written(value: dict[str, Any]) -> None:
     assert orjson.dumps(found) == orjson.dumps(value)
 
 
+@BRIEF
 @given(st.dictionaries(st.sampled_from("abc"), st.text(max_size=20), min_size=1))
 def test_texts_survive_what_other_programs_write(value: dict[str, str]) -> None:
     try:
@@ -137,6 +142,7 @@ def test_texts_survive_what_other_programs_write(value: dict[str, str]) -> None:
     assert load(data) == [loaded]
 
 
+@BRIEF
 @given(st.binary(max_size=200))
 def test_no_bytes_lead_to_anything_but_our_own_errors(data: bytes) -> None:
     try:
