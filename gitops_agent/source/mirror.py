@@ -59,6 +59,7 @@ class Mirror:
         self._hints_wanted = 0
         self._hints_served = 0
         self._present: dict[Commit, None] = {}
+        self._is_clean = False
 
     @property
     def known_refs(self) -> RefSnapshot | None:
@@ -88,10 +89,15 @@ class Mirror:
             if commit in self._present and await asyncio.to_thread(self.path.exists):
                 return
             await asyncio.to_thread(_create, self.path)
+            if not self._is_clean:
+                # Of a git that was killed: by our time limit, or with the process before us.
+                await asyncio.to_thread(_sweep, self.path)
             if await asyncio.to_thread(_has_commit, self.path, commit):
                 self._note(commit)
                 return
+            self._is_clean = False
             await self._run("fetch", [*_FETCH, str(self.url), *_EVERYTHING], credentials)
+            self._is_clean = True
             if not await asyncio.to_thread(_has_commit, self.path, commit):
                 await self._fetch_alone(commit, credentials)
             self._note(commit)
@@ -150,6 +156,13 @@ def _create(path: Path) -> None:
         if not path.exists():
             said = " ".join(str(error).split())[:_SAID]
             raise GitFailed(f"{path.parent}: cannot create a mirror: {said}") from error
+
+
+def _sweep(path: Path) -> None:
+    """Remove the lock files and half packs that a killed git leaves: with a lock none can fetch."""
+    for pattern in ("*.lock", "refs/**/*.lock", "objects/pack/tmp_*", "objects/*/tmp_obj_*"):
+        for leftover in path.glob(pattern):
+            leftover.unlink(missing_ok=True)
 
 
 def _has_commit(path: Path, commit: Commit) -> bool:

@@ -14,7 +14,14 @@ from kube_runtime.api import ApiClient
 from kube_runtime.resource import CONFIG_MAPS, NAMESPACES, Json
 from local_cluster.services.git_server import GitServer
 from local_cluster.services.ssh_server import SshServer
-from tests.contract.gitops_agent.conftest import Repository, Scene, condition, config_map, git
+from tests.contract.gitops_agent.conftest import (
+    Repository,
+    Scene,
+    condition,
+    config_map,
+    git,
+    running_agent,
+)
 
 pytestmark = pytest.mark.contract
 
@@ -304,3 +311,21 @@ async def test_a_cache_that_was_emptied_is_filled_again(
     second = await repository.push({"a.yaml": config_map("a", v="2")})
 
     await scene.until_synced(second)
+
+
+async def test_the_locks_of_a_git_that_was_killed_do_not_stay(
+    kubeconfig: Path, scene: Scene, repository: Repository, tmp_path: Path
+) -> None:
+    first = await repository.push({"a.yaml": config_map("a", v="1")})
+    async with running_agent(kubeconfig, tmp_path / "agent"):
+        await scene.application()
+        await scene.until_synced(first)
+    (mirror,) = await asyncio.to_thread(lambda: [*(tmp_path / "agent" / "cache").glob("*.git")])
+    for leftover in ("packed-refs.lock", "refs/heads/main.lock", "objects/pack/tmp_pack_x"):
+        (mirror / leftover).touch()
+
+    second = await repository.push({"a.yaml": config_map("a", v="2")})
+    async with running_agent(kubeconfig, tmp_path / "agent"):
+        await scene.until_synced(second)
+
+    assert not (mirror / "objects/pack/tmp_pack_x").exists()
