@@ -11,8 +11,10 @@ from levelset.demo.errors import DemoFailedError
 from levelset.demo.narrator import Step
 from levelset.demo.stage import DEPLOY, SYSTEM_NAMESPACE, Options
 from local_cluster.kubectl import Kubectl
+from local_cluster.services import running
 from local_cluster.tools.install import Purpose
 
+_SERVICES = {"git": "git", "docker-registry": "docker-registry", "prometheus": "prometheus"}
 METRICS_READER = "levelset-metrics-reader"
 
 
@@ -21,6 +23,8 @@ async def install(options: Options, step: Step) -> None:
     purpose = Purpose.DEMO
     got = await asyncio.to_thread(tools.install, purpose, with_apt=options.install_packages)
     step.note("built or installed what was missing" if got else "everything is here")
+    for program, package in _SERVICES.items():
+        running.find_program(program, package=package)  # before anything is started
     step.summary = "everything is here"
 
 

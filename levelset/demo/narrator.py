@@ -64,7 +64,9 @@ class Narrator:
 
     def title(self, text: str, subtitle: str) -> None:
         """Open the story."""
-        self.console.print(f"\n[bold]{escape(text)}[/bold]  [dim]{escape(subtitle)}[/dim]")
+        self.console.print(
+            f"\n[bold]{escape(text)}[/bold]  [dim]{escape(subtitle)}[/dim]", highlight=False
+        )
 
     @contextmanager
     def step(self, title: str, *, has_own_progress: bool = False) -> Iterator[Step]:
