@@ -1,11 +1,11 @@
 """Start the GitOps agent: `python -m gitops_agent --help` lists the settings."""
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 
 from exporters.instrument import Instruments
-from gitops_agent.agent import Agent
 from gitops_agent.settings import AgentSettings
 from kube_runtime.api import ApiClient
 from kube_runtime.process import run_main
@@ -18,6 +18,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         AgentSettings, argv, env_prefix="LEVELSET_GITOPS_", prog="python -m gitops_agent"
     )
     _forget_git_variables()
+    if shutil.which("git") is None:
+        print("levelset-gitops-agent: git is not on PATH; install git", file=sys.stderr)  # noqa: T201 - for a person
+        return 1
     return run_main(settings.process, lambda: _run(settings))
 
 
@@ -28,6 +31,8 @@ def _forget_git_variables() -> None:
 
 
 async def _run(settings: AgentSettings) -> int:
+    from gitops_agent.agent import Agent  # noqa: PLC0415 - GitPython's import fails without git
+
     settings.metrics.check()
     instruments = Instruments("gitops_agent")
     async with await ApiClient.connect(

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import secrets
+import shutil
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
@@ -16,8 +17,8 @@ from gitops_agent.source.refs import check_revision
 from kube_runtime.api import ApiClient, PatchType
 from kube_runtime.errors import LevelsetError
 from kube_runtime.resource import Json, Key
-from levelset.app import comparing, reading
-from levelset.app.errors import SyncFailed
+from levelset.app import reading
+from levelset.app.errors import AppError, SyncFailed
 from levelset.app.view import view
 
 _DIFF_FAILED: Final = 3
@@ -103,6 +104,10 @@ async def _get(api: ApiClient, key: Key, args: argparse.Namespace) -> int:
 
 async def _diff(api: ApiClient, key: Key, args: argparse.Namespace) -> int:
     try:
+        if shutil.which("git") is None:
+            raise AppError("app diff needs git, which is not on PATH; install git")
+        from levelset.app import comparing  # noqa: PLC0415 - GitPython's import fails without git
+
         application = await reading.read(api, key)
         found = await comparing.differences(
             api, application, revision=args.revision, kustomize=args.kustomize
