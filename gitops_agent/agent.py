@@ -3,6 +3,7 @@
 `__main__` runs what this builds inside the process shell; the tests run it beside a real API server.
 """
 
+import functools
 import logging
 from collections.abc import Iterator
 from typing import Final
@@ -146,7 +147,9 @@ class Agent:
         return await run_process(
             self._settings.process,
             api=self._api,
-            register=handlers.registration(self.controller.queue.add, self.freshness),
+            register=functools.partial(
+                handlers.register, wake=self.controller.queue.add, freshness=self.freshness
+            ),
             always=[
                 self.applications.run,
                 self.freshness.run,

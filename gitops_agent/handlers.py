@@ -14,18 +14,13 @@ from kube_runtime.freshness import Freshness
 from kube_runtime.resource import Key
 
 
-def registration(
-    wake: Callable[[Key], None], freshness: Freshness
-) -> Callable[[kopf.OperatorRegistry], None]:
-    """Return what puts our one handler into a registry."""
+def register(
+    registry: kopf.OperatorRegistry, *, wake: Callable[[Key], None], freshness: Freshness
+) -> None:
+    """Put our one handler into a registry."""
 
-    def register(registry: kopf.OperatorRegistry) -> None:
-        # async, since Kopf runs plain functions in threads, and the queue belongs to the loop.
-        @kopf.on.event(
-            APPLICATIONS.group, APPLICATIONS.version, APPLICATIONS.plural, registry=registry
-        )
-        async def application_changed(body: kopf.Body, **_: Any) -> None:
-            freshness.saw(body.metadata.get("resourceVersion", ""))
-            wake(Key.of(dict(body)))
-
-    return register
+    # async, since Kopf runs plain functions in threads, and the queue belongs to the loop.
+    @kopf.on.event(APPLICATIONS.group, APPLICATIONS.version, APPLICATIONS.plural, registry=registry)
+    async def application_changed(body: kopf.Body, **_: Any) -> None:
+        freshness.saw(body.metadata.get("resourceVersion", ""))
+        wake(Key.of(dict(body)))
