@@ -21,6 +21,7 @@ from local_cluster.embedded import EmbeddedProvider
 CLUSTER = "demo"
 NAMESPACE = "staging"
 SYSTEM_NAMESPACE = "levelset-system"
+_KEPT = ("logs", "traffic")
 _CHECKOUT = Path(__file__).parent.parent.parent
 EXAMPLES = _CHECKOUT / "examples" / "demo"
 DEPLOY = _CHECKOUT / "deploy"
@@ -118,9 +119,19 @@ class Stage:
             report(
                 f"{len(ending)} programs ended by their pids: {', '.join(p.name for p in ending)}"
             )
-        self.programs.clear()
-        self._record.unlink(missing_ok=True)
         await asyncio.to_thread(EmbeddedProvider().down, CLUSTER, report)
+        self._tidy()
+        self.programs.clear()
+
+    def _tidy(self) -> None:
+        """Keep what may be read later: logs, requests, the picture; tokens, keys and images go."""
+        for program in self.programs:
+            if program.log.exists() and program.log.parent != self.folder("logs"):
+                shutil.copy(program.log, self.folder("logs"))
+        for path in self.directory.glob("*"):
+            if path.is_dir() and path.name not in _KEPT:
+                shutil.rmtree(path)
+        self._record.unlink(missing_ok=True)
 
     def _write_down(self) -> None:
         records = [

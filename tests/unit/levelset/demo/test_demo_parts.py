@@ -90,5 +90,19 @@ def test_what_was_started_is_found_again(tmp_path: Path) -> None:
     assert not Stage.take(tmp_path / "demo").is_running
 
 
+def test_a_teardown_keeps_logs_and_the_picture_and_no_secret(tmp_path: Path) -> None:
+    stage = Stage.clear(tmp_path / "demo", keep=False)
+    git_log = stage.folder("git") / "git-http.log"
+    git_log.write_text("served")
+    (stage.folder("accounts") / "token").write_text("TOKEN")
+    (stage.directory / "demo-rollout.svg").write_text("<svg/>")
+    stage.started(Program("git-http", Identity(pid=2**22 - 1, started=1), git_log))
+
+    stage._tidy()
+
+    kept = sorted(str(p.relative_to(stage.directory)) for p in stage.directory.rglob("*"))
+    assert kept == ["demo-rollout.svg", "logs", "logs/git-http.log"]
+
+
 def test_nothing_is_found_where_no_demo_was(tmp_path: Path) -> None:
     assert Stage.take(tmp_path).programs == []
