@@ -6,6 +6,8 @@ from pathlib import Path
 from levelset.demo import play
 from levelset.demo.stage import Options
 
+_FEWEST_NODES = 2
+
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
@@ -18,7 +20,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--down", action="store_true", help="end what an earlier --keep has left, and nothing else"
     )
     parser.add_argument("--no-apt", action="store_true", help="install no Debian packages")
-    parser.add_argument("--nodes", type=int, default=3, help="real nodes (default: 3)")
+    parser.add_argument(
+        "--nodes",
+        type=_nodes,
+        default=3,
+        help="nodes, at least 2, since one is drained (default: 3)",
+    )
     parser.add_argument(
         "--picture",
         type=Path,
@@ -26,6 +33,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="where the picture of the rolling update goes, .svg or .png (default: the state folder)",
     )
     parser.set_defaults(run=_run)
+
+
+def _nodes(text: str) -> int:
+    number = int(text)
+    if number < _FEWEST_NODES:
+        raise argparse.ArgumentTypeError(f"expected at least {_FEWEST_NODES}, found {number}")
+    return number
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -69,7 +69,7 @@ async def _delete_the_pod_set(api: ApiClient, images: Images) -> None:
         sets = (await api.list(workload.POD_SETS, namespace=NAMESPACE)).items
         if uid_of(victim) in {uid_of(s) for s in sets}:
             return "the deleted PodSet is still going"
-        # The garbage collector takes a moment: until it has come, all looks level.
+        # Until the garbage collector has come, all looks level; it learns of new kinds every 30 s.
         if left := before & {uid_of(pod) for pod in await workload.pods(api)}:
             return f"{len(left)} pods of the deleted PodSet are still there"
         return await workload.missing_for_level(api, images.second)
