@@ -19,6 +19,7 @@ import yaml
 from kube_runtime import settings_sources, settings_types
 from kube_runtime.settings_fields import FIXED, SECRET, Setting, build, settings_of, values_of
 from kube_runtime.settings_sources import UsageFault
+from kube_runtime.usage import UsageParser
 
 __all__ = ["FIXED", "SECRET", "load_settings", "print_config", "settings_of"]
 
@@ -74,11 +75,10 @@ def print_config(settings: object) -> str:
 def _parser(
     cls: type[Any], settings: Sequence[Setting], *, env_prefix: str, prog: str | None
 ) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = UsageParser(
         prog=prog,
         description=inspect.getdoc(cls),
         epilog=f"Each flag is also a variable ({env_prefix}…) and a key of the --config file.",
-        allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument("--config", metavar="PATH", default=None, help="a YAML file of settings")

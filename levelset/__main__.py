@@ -11,34 +11,41 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 from kube_runtime.errors import LevelsetError
+from kube_runtime.usage import UsageParser
 from levelset import __version__
 from levelset.commands import GROUPS
 
 INTERRUPTED = 130
 
 
-def _global_options() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    options.add_argument("--debug", action="store_true", help="show the whole trace of a failure")
-    options.add_argument(
-        "--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, then ~/.kube/config"
-    )
-    options.add_argument(
-        "--context", metavar="NAME", help="context of the kubeconfig (default: its current one)"
-    )
-    options.add_argument("--version", action="version", version=f"levelset {__version__}")
-    return options
+class _Parser(UsageParser):
+    """A parser that takes the global options; those of its commands do as well, by inheritance."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Without a default, since a command's parser would write it over what was given before it.
+        self.add_argument(
+            "--debug",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="show the whole trace of a failure",
+        )
+        for flag, metavar, help_ in (
+            ("--kubeconfig", "FILE", "default: $KUBECONFIG, then ~/.kube/config"),
+            ("--context", "NAME", "context of the kubeconfig (default: its current one)"),
+        ):
+            self.add_argument(flag, metavar=metavar, default=argparse.SUPPRESS, help=help_)
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="levelset",
-        description="Keeps a Kubernetes cluster level with what was declared.",
-        parents=[_global_options()],
-        allow_abbrev=False,
+    parser = _Parser(
+        prog="levelset", description="Keeps a Kubernetes cluster level with what was declared."
     )
+    parser.set_defaults(debug=False, kubeconfig=None, context=None)
+    parser.add_argument("--version", action="version", version=f"levelset {__version__}")
     subparsers = parser.add_subparsers(
         title="commands", dest="group", metavar="COMMAND", required=True
     )

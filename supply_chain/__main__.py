@@ -13,7 +13,10 @@ from supply_chain.settings import SupplyChainSettings
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until told to stop; returns the exit code."""
     settings = load_settings(
-        SupplyChainSettings, argv, env_prefix="LEVELSET_SUPPLY_CHAIN_", prog="supply_chain"
+        SupplyChainSettings,
+        argv,
+        env_prefix="LEVELSET_SUPPLY_CHAIN_",
+        prog="python -m supply_chain",
     )
     return run_main(settings.process, functools.partial(run, settings))
 

@@ -22,6 +22,7 @@ from levelset.app.errors import AppError, SyncFailed
 from levelset.app.view import view
 
 _DIFF_FAILED: Final = 3
+_MOST_SECONDS: Final = 1e6
 
 _Act = Callable[[ApiClient, Key, argparse.Namespace], Awaitable[int]]
 
@@ -63,7 +64,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _verb(
     verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, act: _Act, summary: str
 ) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+    parser = verbs.add_parser(name, help=summary, description=summary)
     parser.add_argument("name", metavar="NAME", help="of the Application")
     parser.add_argument("-n", "--namespace", help="(default: that of the kubeconfig's context)")
     parser.set_defaults(run=lambda args: asyncio.run(_connected(act, args)))
@@ -77,9 +78,12 @@ def _add_timeout(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text.removesuffix("s"))
-    if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"expected more than 0 seconds, found {text}")
+    try:
+        seconds = float(text.removesuffix("s"))
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < _MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"expected seconds, more than 0, found {text!r}")
     return seconds
 
 

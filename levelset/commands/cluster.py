@@ -32,7 +32,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _verb(
     verbs: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, run: _Run, summary: str
 ) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+    parser = verbs.add_parser(name, help=summary, description=summary)
     parser.add_argument("--name", default=DEFAULT_NAME, help=f"(default: {DEFAULT_NAME})")
     parser.add_argument(
         "--provider",

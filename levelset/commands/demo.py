@@ -12,9 +12,7 @@ _FEWEST_NODES = 2
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
     summary = "one push to Git all the way to running, verified, measured pods"
-    parser = subparsers.add_parser(
-        "demo", help=summary, description=f"Plays {summary}.", allow_abbrev=False
-    )
+    parser = subparsers.add_parser("demo", help=summary, description=f"Plays {summary}.")
     parser.add_argument("--keep", action="store_true", help="leave everything up at the end")
     parser.add_argument(
         "--down", action="store_true", help="end what an earlier --keep has left, and nothing else"
@@ -36,10 +34,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def _nodes(text: str) -> int:
-    number = int(text)
-    if number < _FEWEST_NODES:
-        raise argparse.ArgumentTypeError(f"expected at least {_FEWEST_NODES}, found {number}")
-    return number
+    if not text.isdecimal() or int(text) < _FEWEST_NODES:
+        raise argparse.ArgumentTypeError(f"expected at least {_FEWEST_NODES}, found {text!r}")
+    return int(text)
 
 
 def _run(args: argparse.Namespace) -> int:

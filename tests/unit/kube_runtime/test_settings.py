@@ -156,7 +156,8 @@ def test_a_usage_error_is_one_line_and_exit_code_2(
 
     errors = capsys.readouterr().err
     assert caught.value.code == 2
-    assert message in errors.splitlines()[-1]
+    assert message in errors
+    assert errors.count("\n") == 1
     assert "hunter2" not in errors
 
 
