@@ -57,7 +57,7 @@ def run_main(settings: ProcessSettings, main: Callable[[], Awaitable[int]]) -> i
     try:
         return asyncio.run(_awaited(main))
     except LevelsetError as error:
-        _log.debug("trace", exc_info=error)
+        _log.log(logging.ERROR if settings.debug else logging.DEBUG, "trace", exc_info=error)
         print(f"{settings.name}: {error.diagnostics()}", file=sys.stderr)  # noqa: T201 - for a person
         return 1
     except KeyboardInterrupt:  # before the shell has taken the signals, or the second one

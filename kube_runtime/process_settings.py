@@ -40,6 +40,8 @@ class ProcessSettings:
     """How log lines are written."""
     log_level: LogLevel = "info"
     """Which log lines are written."""
+    debug: bool = False
+    """Show the whole trace of a failure that ends the process."""
 
     def __post_init__(self) -> None:
         if not 0 < self.retry_seconds < self.renew_seconds < self.lease_seconds:

@@ -35,13 +35,21 @@ def test_an_error_we_know_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixt
     )
 
 
-def test_the_trace_is_shown_to_those_who_ask_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "flags", [["--debug"], ["--debug", "--log-level=error"], ["--log-level=debug"]]
+)
+def test_the_trace_is_shown_to_those_who_ask_for_it(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     async def main() -> int:
         raise BadKubeconfig("kubeconfig /x")
 
-    run_main(ProcessSettings(log_level="debug"), main)
+    settings = load_settings(ProcessSettings, flags, env_prefix="TEST_", environ={})
+    run_main(settings, main)
 
-    assert "Traceback" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert said.splitlines()[-1] == "levelset: kubeconfig /x"
 
 
 def test_a_main_that_ends_well_gives_its_code() -> None:
