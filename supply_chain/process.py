@@ -9,6 +9,7 @@ from exporters.instrument import Instruments
 from exporters.server import build_server
 from kube_runtime.api import ApiClient
 from kube_runtime.controller import Controller
+from kube_runtime.freshness import Freshness
 from kube_runtime.informer import Informer
 from kube_runtime.process import run_process
 from kube_runtime.resource import (
@@ -98,15 +99,21 @@ async def _run(
     controllers = {
         each.resource: _controller(each, watched, api, instruments) for each in watched.kinds
     }
+    freshness = {
+        each.resource: Freshness(each, instrumentation=instruments.runtime)
+        for each in watched.kinds
+    }
     await pages.open()  # a taken port is one line, before anything runs
     return await run_process(
         settings.process,
         api=api,
         register=lambda registry: handlers.register(
-            registry, {kind: controller.queue for kind, controller in controllers.items()}
+            registry,
+            {kind: (each.queue, freshness[kind]) for kind, each in controllers.items()},
         ),
         always=[
             *(informer.run for informer in [*watched.kinds, watched.namespaces]),
+            *(each.run for each in freshness.values()),
             certificate.run,
             server.run,
             pages.run,
