@@ -56,6 +56,7 @@ async def _run(settings: ExporterSettings) -> int:
         instrumentation=instruments.runtime,
     )
     async with api:
+        await api.request("GET", "/version")  # no way to the cluster is one line, as in all parts
         watcher = StateWatcher(
             api, instruments, max_series_per_family=settings.max_series_per_family
         )
