@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gitops_agent.names import APPLICATIONS
+from kube_runtime import required_crds
 from kube_runtime.api import ApiClient
 from kube_runtime.errors import NotFound
 from kube_runtime.resource import Json, Key, generation_of
@@ -17,10 +18,11 @@ Lacks = Callable[[Json], str]
 
 
 async def read(api: ApiClient, key: Key) -> Json:
-    """Return the Application; raises NoSuchApplication."""
+    """Return the Application; raises NoSuchApplication, or what its kind lacks."""
     try:
         return await api.get(APPLICATIONS, key.name, namespace=key.namespace)
     except NotFound as error:
+        await required_crds.check(api, [APPLICATIONS])
         raise NoSuchApplication(
             f"Application {key}: expected it in namespace {key.namespace!r}, found none; "
             "give the namespace with -n, or list all with: kubectl get applications -A"
