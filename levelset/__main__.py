@@ -6,6 +6,7 @@ Nothing of a cluster is touched by a command line that does not parse.
 """
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -19,6 +20,12 @@ from levelset import __version__
 from levelset.commands import GROUPS
 
 INTERRUPTED = 130
+_ADVICE = {
+    errno.ENOSPC: "free some space there and try again",
+    errno.EDQUOT: "free some space there and try again",
+    errno.EACCES: "run it as a user who may write there, or set XDG_STATE_HOME and XDG_CACHE_HOME",
+    errno.EROFS: "set XDG_STATE_HOME and XDG_CACHE_HOME to folders that can be written",
+}
 
 
 class _Parser(UsageParser):
@@ -92,9 +99,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _explain(error: LevelsetError | OSError, *, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    text = error.diagnostics() if isinstance(error, LevelsetError) else str(error)
+    text = error.diagnostics() if isinstance(error, LevelsetError) else _words(error)
     print(f"levelset: {text}", file=sys.stderr)
     return 1
+
+
+def _words(error: OSError) -> str:
+    """Say what the system refused, where, and what to do about it where that is plain."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    advice = _ADVICE.get(error.errno or 0, "")
+    return f"{error.filename}: {error.strerror}{advice and '; '}{advice}"
 
 
 def run() -> None:

@@ -1,10 +1,13 @@
 """The command line itself: what is wrong is said in one line, before anything is touched."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from levelset.__main__ import main
+from levelset.demo import play
 
 ABSENT = "kubeconfig /absent/config: expected a file, found none"
 
@@ -86,3 +89,21 @@ def test_a_context_that_is_not_there_is_named_with_those_that_are(
 
     assert code == 1
     assert "expected context 'there', found only: here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.ENOSPC, "; free some space there and try again"), (errno.EIO, "")],
+)
+def test_what_the_system_refuses_is_one_line_with_the_place(
+    number: int, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: object) -> int:
+        raise OSError(number, os.strerror(number), "/var/lib/full")
+
+    monkeypatch.setattr(play, "run", full)
+
+    code = main(["demo"])
+
+    expected = f"levelset: /var/lib/full: {os.strerror(number)}{advice}\n"
+    assert (code, capsys.readouterr().err) == (1, expected)
