@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def _run(settings: ExporterSettings) -> int:
     settings.metrics.check()
-    instruments = Instruments(PROCESS)
+    instruments = Instruments(settings.process.name)
     api = await ApiClient.connect(
         kubeconfig=settings.process.kubeconfig,
         context=settings.process.context,

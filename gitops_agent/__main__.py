@@ -34,7 +34,7 @@ async def _run(settings: AgentSettings) -> int:
     from gitops_agent.agent import Agent  # noqa: PLC0415 - GitPython's import fails without git
 
     settings.metrics.check()
-    instruments = Instruments("gitops_agent")
+    instruments = Instruments(settings.process.name)
     async with await ApiClient.connect(
         kubeconfig=settings.process.kubeconfig,
         context=settings.process.context,

@@ -45,7 +45,7 @@ _CONNECTIONS_PER_REGISTRY = 32
 
 async def run(settings: SupplyChainSettings) -> int:
     """Connect, build and run until told to stop."""
-    instruments = Instruments("supply-chain")
+    instruments = Instruments(settings.process.name)
     api = await ApiClient.connect(
         kubeconfig=settings.process.kubeconfig,
         context=settings.process.context,

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def _run(settings: WorkloadsSettings) -> int:
-    instruments = Instruments("workloads")
+    instruments = Instruments(settings.process.name)
     api = await ApiClient.connect(
         kubeconfig=settings.process.kubeconfig,
         context=settings.process.context,

@@ -141,3 +141,5 @@ async def test_prometheus_has_the_counters_and_histograms_of_all_four_controller
             buckets = f'rest_client_request_duration_seconds_bucket{{job="{part}"}}'
             await holds(f"histogram_quantile(0.99, sum by (le) ({buckets})) > 0")
             await holds(f'levelset_metrics_insecure{{job="{part}"}} == 0')
+            process = f"levelset-{part.replace('_', '-')}"
+            await holds(f'levelset_build_info{{job="{part}",process="{process}"}}')
