@@ -16,7 +16,6 @@ import yaml
 from kube_runtime.errors import BadKubeconfig
 from kube_runtime.resource import Json
 
-_LISTS: Final = ("clusters", "contexts", "users")
 _CLUSTER_PATHS: Final = ("certificate-authority",)
 _USER_PATHS: Final = ("client-certificate", "client-key", "tokenFile")
 

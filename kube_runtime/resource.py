@@ -152,7 +152,6 @@ def controller_uid_of(obj: Json) -> Uid | None:
 
 
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
-ENDPOINTS: Final = Resource("", "v1", "endpoints", "Endpoints")
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
 PODS: Final = Resource("", "v1", "pods", "Pod")
@@ -162,15 +161,8 @@ SERVICES: Final = Resource("", "v1", "services", "Service")
 SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
-DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet")
-STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet")
-JOBS: Final = Resource("batch", "v1", "jobs", "Job")
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
-ENDPOINT_SLICES: Final = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
-POD_DISRUPTION_BUDGETS: Final = Resource(
-    "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
-)
 CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io",
     "v1",

@@ -43,11 +43,6 @@ class ImageReference:
         """What policies match: `host/repository`."""
         return f"{self.host}/{self.repository}"
 
-    @property
-    def is_pinned(self) -> bool:
-        """Tell whether the reference says exactly which bytes it means."""
-        return self.digest is not None
-
     def pinned(self, digest: Digest) -> str:
         """Return the reference with the digest in place of the tag.
 

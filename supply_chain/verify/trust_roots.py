@@ -49,11 +49,6 @@ class TrustRoot:
         except (SigstoreError, ValueError, TypeError) as error:
             raise InvalidPolicy(f"not a trusted_root.json: {error}") from error
 
-    @property
-    def has_log(self) -> bool:
-        """Tell whether a signature can be required to stand in a log."""
-        return bool(self._inner.tlogs)
-
     def stamped_times(self, tokens: Iterable[bytes], signature: bytes) -> list[dt.datetime]:
         """Return the times at which trusted authorities stamped the signature."""
         return [time for token in tokens if (time := self._stamped(token, signature)) is not None]
