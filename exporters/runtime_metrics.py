@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from time import time
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 
 from kube_runtime.instrumentation import RECONCILE_RESULTS, Instrumentation, ReconcileResult
-
-if TYPE_CHECKING:  # instrument.py makes this class: the import would be circular
-    from exporters.instrument import Instruments
 
 _M = TypeVar("_M", Counter, Gauge, Histogram)
 _RESULTS: Final = {True: "success", False: "error"}
@@ -24,10 +21,23 @@ _CHILDREN: Final = 256
 """Children kept for each family; above the largest family's budget."""
 
 
+class Factory(Protocol):
+    """Makes what the catalogue names; instrument.py's Instruments, which makes one of these."""
+
+    def counter(self, name: str) -> Counter:
+        """Return the counter of this name."""
+
+    def gauge(self, name: str) -> Gauge:
+        """Return the gauge of this name."""
+
+    def histogram(self, name: str) -> Histogram:
+        """Return the histogram of this name."""
+
+
 class RuntimeMetrics(Instrumentation):
     """Counts what the runtime tells, under controller-runtime's and client-go's names."""
 
-    def __init__(self, instruments: Instruments) -> None:
+    def __init__(self, instruments: Factory) -> None:
         counter, gauge, histogram = instruments.counter, instruments.gauge, instruments.histogram
         self._reconciles = _children(counter("controller_runtime_reconcile_total"))
         self._reconcile_errors = _children(counter("controller_runtime_reconcile_errors_total"))
