@@ -26,6 +26,11 @@ _JITTER: Final = 1.2  # client-go's: candidates that started together drift apar
 _RELEASE_SECONDS: Final = 3.0
 
 
+def times_fit(retry_seconds: float, renew_seconds: float, lease_seconds: float) -> bool:
+    """Tell whether a leader can renew in time, and has stopped writing before the next one starts."""
+    return 0 < retry_seconds * _JITTER < renew_seconds < lease_seconds
+
+
 class LeaseFence:
     """Says whether writing is still allowed; open only until a deadline that renewals push on."""
 
@@ -71,7 +76,7 @@ class LeaderElector:
         clock: Clock = SYSTEM_CLOCK,
         instrumentation: Instrumentation = NO_INSTRUMENTATION,
     ) -> None:
-        if not 0 < retry_seconds * _JITTER < renew_seconds < lease_seconds:
+        if not times_fit(retry_seconds, renew_seconds, lease_seconds):
             raise ValueError(
                 "expected retry < renew < lease seconds, found "
                 f"{retry_seconds}, {renew_seconds}, {lease_seconds}"

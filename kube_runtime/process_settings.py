@@ -9,6 +9,7 @@ The name is the part's, not the user's: it is the name of the lease and of the l
 
 from dataclasses import dataclass, field
 
+from kube_runtime.lease import times_fit
 from kube_runtime.logs import LogFormat, LogLevel
 from kube_runtime.settings import FIXED
 
@@ -44,8 +45,9 @@ class ProcessSettings:
     """Show the whole trace of a failure that ends the process."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.retry_seconds < self.renew_seconds < self.lease_seconds:
+        if not times_fit(self.retry_seconds, self.renew_seconds, self.lease_seconds):
             raise ValueError(
                 "--retry-seconds, --renew-seconds, --lease-seconds: expected each to be less than "
-                f"the next, found {self.retry_seconds}, {self.renew_seconds}, {self.lease_seconds}"
+                f"the next, found {self.retry_seconds}, {self.renew_seconds}, {self.lease_seconds}; "
+                "the first with a fifth on top, since it is jittered"
             )

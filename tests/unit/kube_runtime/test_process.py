@@ -139,12 +139,24 @@ def test_kopf_is_told_to_write_nothing() -> None:
     assert settings.process.ultimate_exiting_timeout is None
 
 
-def test_lease_times_that_do_not_fit_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("flag", "found"),
+    [
+        ("--lease-seconds=5", "2.0, 10.0, 5"),
+        ("--renew-seconds=15", "2.0, 15.0, 15"),
+        ("--retry-seconds=9", "9.0, 10.0, 15"),  # with its jitter it could miss the renewal
+        ("--retry-seconds=0", "0.0, 10.0, 15"),
+    ],
+)
+def test_lease_times_that_do_not_fit_are_a_usage_error(
+    flag: str, found: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
-        load_settings(ProcessSettings, ["--lease-seconds=5"], env_prefix="TEST_", environ={})
+        load_settings(ProcessSettings, [flag], env_prefix="TEST_", environ={})
 
     assert caught.value.code == 2
-    assert "expected each to be less than the next, found 2.0, 10.0, 5" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"expected each to be less than the next, found {found}" in said
 
 
 def test_the_name_of_the_process_is_not_the_users() -> None:
