@@ -5,6 +5,7 @@ from pathlib import Path
 
 from exporters.settings import MetricsSettings
 from kube_runtime.process_settings import ProcessSettings
+from kube_runtime.settings import require_positive
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +54,8 @@ class AgentSettings:
     """Requests to the API server that may come at once."""
 
     def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise ValueError(f"--workers: expected at least 1, found {self.workers}")
+        require_positive(self, "workers", "qps", "burst", "sync_timeout_seconds")
+        require_positive(self, "git_timeout_seconds", "render_timeout_seconds")
         if self.poll_seconds < 1:
             raise ValueError(f"--poll-seconds: expected at least 1, found {self.poll_seconds}")
         if not 0 <= self.webhook_port <= 65535:

@@ -21,7 +21,7 @@ from kube_runtime.settings_fields import FIXED, SECRET, Setting, build, settings
 from kube_runtime.settings_sources import UsageFault
 from kube_runtime.usage import UsageParser
 
-__all__ = ["FIXED", "SECRET", "load_settings", "print_config", "settings_of"]
+__all__ = ["FIXED", "SECRET", "load_settings", "print_config", "require_positive", "settings_of"]
 
 T = TypeVar("T")
 
@@ -60,6 +60,15 @@ def load_settings(
         print(print_config(result), end="")  # noqa: T201 - what the flag is for
         parser.exit(0)
     return result
+
+
+def require_positive(settings: object, *names: str) -> None:
+    """Raise ValueError, in the words of its flag, for the first of these that is 0 or less."""
+    for name in names:
+        value = getattr(settings, name)
+        if value <= 0:
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"{flag}: expected more than 0, found {value:g}")
 
 
 def print_config(settings: object) -> str:

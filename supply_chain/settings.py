@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from exporters.settings import MetricsSettings
 from kube_runtime.process_settings import ProcessSettings
+from kube_runtime.settings import require_positive
 from supply_chain import names
 from supply_chain.certificates.plan import Lifetimes
 from supply_chain.registry.auth import DEFAULT_TOKEN_HOSTS, parse_token_hosts
@@ -85,6 +86,8 @@ class SupplyChainSettings:
             raise ValueError(
                 "--allow-cache-seconds and --deny-cache-seconds: expected at most 3600 and 30"
             )
+        require_positive(self, "registry_request_seconds", "certificate_tick_seconds")
+        require_positive(self, "certificate_seconds", "authority_seconds")
         parse_token_hosts(self.token_hosts)
 
     @property

@@ -5,6 +5,7 @@ from typing import Final
 
 from exporters.settings import MetricsSettings
 from kube_runtime.process_settings import ProcessSettings
+from kube_runtime.settings import require_positive
 from workloads.names import FIELD_MANAGER
 
 ENV_PREFIX: Final = "LEVELSET_WORKLOADS_"
@@ -37,7 +38,5 @@ class WorkloadsSettings:
     """How long an answer of the API server is waited for."""
 
     def __post_init__(self) -> None:
-        for name in ("podset_workers", "rollout_workers", "max_in_flight"):
-            if getattr(self, name) < 1:
-                flag = "--" + name.replace("_", "-")
-                raise ValueError(f"{flag}: expected at least 1, found {getattr(self, name)}")
+        require_positive(self, "podset_workers", "rollout_workers", "max_in_flight")
+        require_positive(self, "qps", "burst", "resync_seconds", "request_timeout_seconds")
