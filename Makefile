@@ -42,6 +42,7 @@ format: $(STAMP)  ## put the code into shape
 
 bench: $(STAMP)  ## measure, side by side; rewrites docs/benchmarks.md
 	$(BIN)/levelset tools install --for bench $(if $(NO_APT),--no-apt)
+	rm -f build/benchmarks.json  # no table of a bench that is no more
 	$(BIN)/pytest tests/bench -m bench -s
 
 lock: $(STAMP)  ## rewrite the lock files
