@@ -53,8 +53,8 @@ def _count(text: str) -> int:
 def _provider(args: argparse.Namespace) -> Provider:
     if args.provider == "kind":
         raise ClusterError(
-            "provider kind is not there yet; use --provider embedded, or `kind create cluster"
-            " --config kind-config.yaml` and --provider existing"
+            "provider kind is not there yet; use --provider embedded, or make the cluster with"
+            " `kind create cluster` and use --provider existing"
         )
     if args.provider == "existing":
         return ExistingProvider(args.kubeconfig, args.context)
