@@ -121,11 +121,7 @@ class Renderer:
         self, request: RenderRequest, tree: Tree, path: str, credentials: Credentials
     ) -> tuple[str, ...]:
         """Walk the kustomizations; all of a commit's are read at once, as each is small."""
-        files = [
-            (shown, entry)
-            for shown, entry in tree.files_below("")
-            if shown.rpartition("/")[2] in kustomization.FILE_NAMES
-        ]
+        files = list(tree.named(kustomization.FILE_NAMES))
         read = await self._sources.files(request.url, credentials, files)
         by_oid = {entry.oid: read[shown] for shown, entry in files}
         return kustomization.directories_read(tree, path, lambda entry: by_oid[entry.oid])

@@ -5,8 +5,9 @@ is only a text that is resolved here, inside the commit. What comes out are plai
 renderer can be given them without a way out of its folder.
 """
 
+import itertools
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,8 @@ _LINK: Final = "120000"
 _FILES: Final = ("100644", "100755", _LINK)
 _MAX_LINKS: Final = 40
 _MAX_LINK_BYTES: Final = 4096
+_MAX_STEPS: Final = 200_000
+_MAX_DEPTH: Final = 100
 _READ_TIMEOUT_SECONDS: Final = 30.0
 
 
@@ -61,16 +64,44 @@ class Tree:
         return self._entries.get(self._real(path))
 
     def files_below(self, directory: str) -> Iterator[tuple[str, Entry]]:
-        """Yield every file below a directory by the path at which it is seen, sorted."""
-        yield from self._walk(directory, self._real(directory), seen=())
+        """Yield every file below a directory by the path at which it is seen, sorted.
 
-    def _walk(self, shown: str, real: str, seen: tuple[str, ...]) -> Iterator[tuple[str, Entry]]:
+        Raises LimitExceeded for a walk that is too long: with two links a directory to the next one,
+        25 directories show 33 million files.
+        """
+        yield from self._walk(directory, self._real(directory), (), itertools.count())
+
+    def named(self, names: Collection[str]) -> Iterator[tuple[str, Entry]]:
+        """Yield the files of these names, each once and where it stands: no directory is entered.
+
+        A link that leads nowhere is passed over, as nobody has asked for it yet.
+        """
+        for path in sorted(path for path in self._entries if posixpath.basename(path) in names):
+            yield path, self._entries[path]
+        for path in sorted(path for path in self._links if posixpath.basename(path) in names):
+            try:
+                entry = self.file(path)
+            except UnsafePath:
+                continue
+            if entry is not None:
+                yield path, entry
+
+    def _walk(
+        self, shown: str, real: str, seen: tuple[str, ...], steps: Iterator[int]
+    ) -> Iterator[tuple[str, Entry]]:
         if real in seen:
             raise UnsafePath(f"{shown}: symbolic links lead in a circle")
+        if len(seen) > _MAX_DEPTH:
+            raise LimitExceeded(f"{shown[:80]}…: deeper than {_MAX_DEPTH} directories")
         for name in sorted(self._children.get(real, ())):
+            if next(steps) >= _MAX_STEPS:
+                raise LimitExceeded(
+                    f"more than {_MAX_STEPS} files and directories, symbolic links followed; "
+                    "narrow the path"
+                )
             path, target = posixpath.join(shown, name), self._real(posixpath.join(real, name))
             if target in self._children:
-                yield from self._walk(path, target, (*seen, real))
+                yield from self._walk(path, target, (*seen, real), steps)
             elif entry := self._entries.get(target):
                 yield path, entry
 
@@ -97,8 +128,10 @@ class Tree:
 
 def checked_path(path: str) -> str:
     """Normalise a path of a spec; raises UnsafePath for one that is absolute or leads out."""
-    if path.startswith("/") or "\0" in path or "\\" in path:
+    if path.startswith("/"):
         raise UnsafePath(f"path {path!r}: expected a path relative to the repository's root")
+    if "\0" in path or "\\" in path:
+        raise UnsafePath(f"path {path!r}: expected a name in UTF-8 without backslashes")
     normal = posixpath.normpath(path) if path else "."
     if normal == ".." or normal.startswith("../"):
         raise UnsafePath(f"path {path!r}: leads out of the repository")
@@ -198,8 +231,13 @@ def _entries(listing: str, limits: TreeLimits) -> dict[str, Entry]:
         head, _, path = record.partition("\t")
         mode, _, oid, size = head.split()
         if mode in _FILES:  # a submodule's commit (160000) is not followed
-            entries[path] = Entry(mode, oid, int(size))
+            entries[_text(path)] = Entry(mode, oid, int(size))
     return entries
+
+
+def _text(path: str) -> str:
+    """Show the bytes of a name that is not UTF-8 as escapes; a walk that meets it is refused."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _children_of(entries: Iterable[str]) -> dict[str, set[str]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitops_agent.errors import InvalidSpec, RevisionNotFound, UnsafePath
+from gitops_agent.errors import InvalidSpec, LimitExceeded, RevisionNotFound, UnsafePath
 from gitops_agent.source.credentials import ANONYMOUS, Credentials, select
 from gitops_agent.source.refs import Commit, RefSnapshot, check_revision
 from gitops_agent.source.tree import Entry, Tree, checked_path
@@ -195,6 +195,28 @@ def test_a_directory_that_holds_a_link_to_itself_ends() -> None:
 
 def test_a_link_to_nowhere_is_no_file() -> None:
     assert _below(_tree("a/x", a__gone="nothing"), "a") == {"a/x": "a/x"}
+
+
+def test_links_that_double_at_each_step_end_early() -> None:
+    links = {f"d{n}/{name}": f"../d{n + 1}" for n in range(40) for name in "xy"}
+    tree = Tree({f"d{n}/f": Entry("100644", "f", 1) for n in range(41)}, links)
+
+    with pytest.raises(LimitExceeded, match="links followed"):
+        _below(tree, "d0")
+
+
+def test_a_tree_that_is_absurdly_deep_is_refused() -> None:
+    with pytest.raises(LimitExceeded, match="deeper than"):
+        _below(_tree("a/" * 3000 + "f"), "")
+
+
+def test_files_of_a_name_are_found_once_whatever_the_links_around_them() -> None:
+    tree = _tree("a/k", "b/other", c__again="../a", d__k="../b/other", e__k="/etc/k", f__loop=".")
+
+    assert {path: entry.oid for path, entry in tree.named({"k"})} == {
+        "a/k": "a/k",
+        "d/k": "b/other",
+    }
 
 
 def test_a_sibling_with_the_same_beginning_is_not_below() -> None:
