@@ -147,7 +147,7 @@ def pod_of(body: Json) -> Json | None:
     if node is body or not isinstance(node, dict) or not isinstance(node.get("spec"), dict):
         return None
     metadata = node.get("metadata") or {}
-    name = f"{body['metadata']['name'][:40]}-preflight-{secrets.token_hex(3)}"
+    name = f"{body['metadata']['name'][:40].rstrip('-.')}-preflight-{secrets.token_hex(3)}"
     kept = {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key)}
     spec = dict(node["spec"])
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **kept}, "spec": spec}

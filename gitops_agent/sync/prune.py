@@ -113,7 +113,8 @@ def _doubt(  # noqa: PLR0911 - one return for each reason
         return "the commit renders to nothing at all; allowEmpty says that this is meant"
     if not entry.uid or entry.uid != uid_of(live):
         return "it is not the object that was applied"
-    if "Prune=false" in annotations_of(live).get(OBJECT_OPTIONS_ANNOTATION, "").split(","):
+    options = annotations_of(live).get(OBJECT_OPTIONS_ANNOTATION, "").split(",")
+    if "Prune=false" in map(str.strip, options):
         return "its annotation says Prune=false"
     if entry.id.group_kind in _PRECIOUS and not question.is_confirmed:
         return "its kind takes data with it; sync with --prune to confirm"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gitops_agent.diff.compare import ObjectDiff
 from gitops_agent.errors import InvalidSpec
-from gitops_agent.names import SYNC_ANNOTATION
+from gitops_agent.names import OBJECT_OPTIONS_ANNOTATION, SYNC_ANNOTATION
 from gitops_agent.objects import GroupKind, Manifest, ObjectId, Redactor
 from gitops_agent.resources import (
     Application,
@@ -131,6 +131,16 @@ def test_kinds_that_take_data_with_them_wait_for_a_person() -> None:
 
     assert plan_prune(question).delete == ()
     assert plan_prune(replace(question, is_confirmed=True)).delete != ()
+
+
+@pytest.mark.parametrize("options", ["Prune=false", "Replace=true, Prune=false", " Prune=false "])
+def test_what_is_annotated_to_stay_stays_whatever_the_blanks(options: str) -> None:
+    kept = _live("kept")
+    kept["metadata"]["annotations"][OBJECT_OPTIONS_ANNOTATION] = options
+
+    plan = plan_prune(_question("stays", "kept", live={_id("kept"): kept}, is_confirmed=True))
+
+    assert plan.delete == ()
 
 
 @BRIEF
@@ -290,6 +300,16 @@ def test_foundations_come_first_and_webhooks_last() -> None:
         "Rollout",
         "ValidatingWebhookConfiguration",
     ]
+
+
+def test_the_pod_of_a_long_name_with_dots_has_a_name_that_is_valid() -> None:
+    template = {"spec": {"template": {"spec": {"containers": []}}}}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a" * 39 + ".b"}}
+
+    pod = pod_of(body | template)
+
+    assert pod is not None
+    assert pod["metadata"]["name"].startswith("a" * 39 + "-preflight-")
 
 
 def test_a_pod_is_made_of_every_template_and_of_nothing_else() -> None:
