@@ -14,6 +14,7 @@ from kube_runtime.resource import Json, Uid
 from supply_chain.errors import InvalidPolicy
 from supply_chain.plan.globs import MAX_GLOB_LENGTH, Glob
 from supply_chain.plan.regexes import BadRegexError, Regex
+from supply_chain.registry.reference import DEFAULT_HOST, normalised_host
 
 DEFAULT_KEY_ENTRY: Final = "cosign.pub"
 DEFAULT_ROOT_ENTRY: Final = "trusted_root.json"
@@ -155,14 +156,27 @@ def _globs(raw: object) -> tuple[Glob, ...]:
     items = _list(raw, "spec.images")
     return tuple(
         Glob(
-            _text(
-                _object(item, f"spec.images[{at}]", {"glob"}).get("glob"),
-                f"spec.images[{at}].glob",
-                longest=MAX_GLOB_LENGTH,
+            _named_as_images_are(
+                _text(
+                    _object(item, f"spec.images[{at}]", {"glob"}).get("glob"),
+                    f"spec.images[{at}].glob",
+                    longest=MAX_GLOB_LENGTH,
+                )
             )
         )
         for at, item in enumerate(items)
     )
+
+
+def _named_as_images_are(glob: str) -> str:
+    """Write the host as references are normalised: `r.test:443/**` would match nothing at all."""
+    host, slash, rest = glob.partition("/")
+    if not slash:
+        return glob
+    host = normalised_host(host)
+    if host == DEFAULT_HOST and not set("/*") & set(rest):
+        rest = f"library/{rest}"
+    return f"{host}/{rest}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from supply_chain.admission.pull_secrets import PullSecrets
 from supply_chain.cache import Question, VerdictCache
 from supply_chain.errors import ImageNotFound, InvalidReference, SupplyChainError
 from supply_chain.materials import Materials, ReadyPolicy
+from supply_chain.names import MODE_ENFORCE
 from supply_chain.plan import verdict as plan
 from supply_chain.plan.verdict import ImageVerdict, PolicyVerdict
 from supply_chain.registry.client import RepositoryClient
@@ -81,7 +82,7 @@ class Judge:
         try:
             reference = parse_reference(image)
         except InvalidReference as error:
-            return self._unreadable(image, namespace, error)
+            return await self._unreadable(image, namespace, error)
         policies = plan.covering(self._policies.all(), reference, namespace)
         if not policies:
             mode = await self._policies.namespace_mode(namespace)
@@ -98,11 +99,18 @@ class Judge:
         except SupplyChainError as error:
             return _undecided(reference, policies, str(error), "try again when that is mended")
 
-    def _unreadable(self, image: str, namespace: str, error: InvalidReference) -> ImageVerdict:
-        """Judge a text that is no reference: where policies are in force, it may hide from them."""
-        in_force = any(p.namespace in {"", namespace} for p in self._policies.all())
+    async def _unreadable(
+        self, image: str, namespace: str, error: InvalidReference
+    ) -> ImageVerdict:
+        """Judge a text that is no reference: where policies are in force, it may hide from them.
+
+        A runtime may still read it (a sha512 digest, say), so it is no less unmatched than others.
+        """
+        is_denied = any(p.namespace in {"", namespace} for p in self._policies.all()) or (
+            await self._policies.namespace_mode(namespace) == MODE_ENFORCE
+        )
         message = f"image {image[:200]}: {error}"
-        return ImageVerdict(image, is_allowed=not in_force, message=message)
+        return ImageVerdict(image, is_allowed=not is_denied, message=message)
 
     async def _by_policies(
         self, reference: ImageReference, policies: Sequence[ImagePolicy], keychain: Keychain

@@ -18,6 +18,7 @@ DEFAULT_HOST: Final = "docker.io"
 _HUB_NAMES: Final = frozenset(
     {"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com", DEFAULT_HOST}
 )
+_PORT: Final = re.compile(r":0*([0-9]+)\Z")
 _HTTPS_PORT: Final = ":443"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
@@ -90,9 +91,10 @@ def parse_digest(text: object) -> Digest | None:
 def normalised_host(host: str) -> str:
     """Return the one name of a registry that has several.
 
-    Otherwise a policy for `docker.io/**` would be passed by by writing `docker.io:443/…`.
+    Otherwise a policy for `docker.io/**` would be passed by by writing `docker.io:443/…`, and one for
+    `registry.test:5000/**` by `registry.test:05000/…`, which dials the same port.
     """
-    host = host.lower().removesuffix(_HTTPS_PORT)
+    host = _PORT.sub(r":\1", host.lower()).removesuffix(_HTTPS_PORT)
     return DEFAULT_HOST if host in _HUB_NAMES else host
 
 

@@ -51,6 +51,20 @@ def test_a_key_and_an_identity_are_read() -> None:
     assert not keyless.identities[0].subject.matches("x-dev@example.test")
 
 
+@pytest.mark.parametrize(
+    ("glob", "image"),
+    [
+        ("registry.test:443/team/**", "registry.test/team/app"),
+        ("registry.test:05000/team/*", "registry.test:5000/team/app"),
+        ("index.docker.io/team/*", "team/app"),
+        ("docker.io:443/**", "nginx"),
+        ("docker.io/nginx", "nginx"),
+    ],
+)
+def test_a_glob_matches_however_its_host_is_written(glob: str, image: str) -> None:
+    assert plan.covering([policy(globs=(glob,))], parse_reference(image), "team")
+
+
 @pytest.mark.parametrize(("namespace", "expected"), [("", "levelset-system"), ("team", "team")])
 def test_a_reference_is_bound_to_one_namespace(namespace: str, expected: str) -> None:
     [authority] = policy(KEYLESS, namespace=namespace).authorities

@@ -24,6 +24,8 @@ DIGEST = Digest(f"sha256:{HEX}")
         ("registry.example.test/app", "registry.example.test/app", "latest"),
         ("registry-1.docker.io/nginx", "docker.io/library/nginx", "latest"),
         ("docker.io:443/team/app", "docker.io/team/app", "latest"),
+        ("docker.io:00443/team/app", "docker.io/team/app", "latest"),
+        ("registry.example.test:05000/app", "registry.example.test:5000/app", "latest"),
         ("Registry.example.test:443/app:1", "registry.example.test/app", "1"),
         ("localhost/app:1", "localhost/app", "1"),
         ("localhost:5000/a/b_c/d--e", "localhost:5000/a/b_c/d--e", "latest"),
