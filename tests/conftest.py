@@ -54,31 +54,35 @@ def session_kubectl(kubeconfig: Path) -> kubectl_program.Kubectl:
     return kubectl_program.Kubectl(kubeconfig)
 
 
-@pytest.fixture(scope="session")
-def cluster_controllers(control_plane: ControlPlane) -> ControlPlane:
-    """All other controllers and the scheduler, with the limits of their clients raised.
+@pytest.fixture(scope="module")
+def busy_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of its own with every controller and the scheduler, their limits raised.
 
-    They stay for the rest of the session: garbage collection, for one, then happens.
+    Not the shared one: there tests bind pods and write their status by hand, and whoever else
+    does so too makes them fail.
     """
-    others = [f"-{name}" for name in ALWAYS_ON_CONTROLLERS]
+    plane = _or_fail(lambda: ControlPlane.start(tmp_path_factory.mktemp("busy-control-plane")))
     limits = ["--kube-api-qps=1000", "--kube-api-burst=2000"]
-    _or_fail(lambda: control_plane.start_controllers(["*", *others], flags=limits))
-    _or_fail(lambda: control_plane.start_scheduler(flags=limits))
-    return control_plane
+    try:
+        _or_fail(lambda: plane.start_controllers(["*"], flags=limits))
+        _or_fail(lambda: plane.start_scheduler(flags=limits))
+        yield plane
+    finally:
+        plane.stop()
 
 
 class EnsureNodes(Protocol):
     def __call__(self, count: int, *, pods_per_node: int = 250) -> list[str]: ...
 
 
-@pytest.fixture(scope="session")
-def kwok_nodes(cluster_controllers: ControlPlane) -> EnsureNodes:
+@pytest.fixture(scope="module")
+def kwok_nodes(busy_control_plane: ControlPlane) -> EnsureNodes:
     """A function that makes sure of so many simulated, Ready nodes and returns their names."""
-    _or_fail(lambda: simulated.start(cluster_controllers))
+    _or_fail(lambda: simulated.start(busy_control_plane))
 
     def ensure(count: int, *, pods_per_node: int = 250) -> list[str]:
         names = list(simulated.names(count))
-        simulated.add_nodes(cluster_controllers.kubeconfig, names, pods_per_node=pods_per_node)
+        simulated.add_nodes(busy_control_plane.kubeconfig, names, pods_per_node=pods_per_node)
         return names
 
     return ensure

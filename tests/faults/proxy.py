@@ -65,6 +65,8 @@ class Exchange:
     seen: Seen
     request: web.Request
     _open: Callable[[], Awaitable[aiohttp.ClientResponse]]
+    has_begun: bool = False
+    """Whether the client has had the head of the answer."""
 
     async def pass_on(self) -> web.StreamResponse:
         """Do as if there were no proxy."""
@@ -91,6 +93,7 @@ class Exchange:
         response = web.StreamResponse(status=upstream.status, headers=_back(upstream))
         response.enable_chunked_encoding()
         await response.prepare(self.request)
+        self.has_begun = True
         return response
 
     def cut(self) -> None:
@@ -159,8 +162,11 @@ class FaultProxy:
 
     @property
     def open_watches(self) -> int:
-        """Tell how many watches are under way."""
-        return len(self._watches)
+        """Tell how many watches are under way, so that their clients know it.
+
+        Cut before that, a client may ask again by itself without its caller hearing of it.
+        """
+        return sum(watch.has_begun for watch in self._watches)
 
     def cut_watches(self) -> int:
         """Cut the connections of all watches under way; tell how many there were."""

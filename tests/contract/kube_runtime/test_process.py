@@ -210,7 +210,7 @@ async def test_without_election_it_leads_at_once_and_makes_no_lease(
     shell: Shell, api: ApiClient, namespace: str
 ) -> None:
     shell.settings = ProcessSettings(
-        kubeconfig=shell.settings.kubeconfig, leader_elect=False, stop_seconds=12
+        kubeconfig=shell.settings.kubeconfig, leader_elect=False, stop_seconds=40
     )
     task = asyncio.create_task(shell.run())
     await until(lambda: "leading starts" in shell.order)

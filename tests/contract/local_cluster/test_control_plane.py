@@ -25,14 +25,15 @@ def test_an_error_of_kubectl_is_its_own_words(kubectl: Kubectl) -> None:
 
 
 def test_simulated_nodes_become_ready_and_run_pods(
-    namespace: str, kwok_nodes: Callable[[int], list[str]], kubectl: Kubectl
+    busy_control_plane: ControlPlane, kwok_nodes: Callable[[int], list[str]]
 ) -> None:
     names = kwok_nodes(2)
-    kubectl("create", "deployment", "web", "--image=x.test/web:1", "--replicas=4", "-n", namespace)
+    kubectl = Kubectl(busy_control_plane.kubeconfig)
+    kubectl("create", "deployment", "web", "--image=x.test/web:1", "--replicas=4")
 
-    kubectl("rollout", "status", "deploy/web", "-n", namespace, "--timeout=40s", timeout_seconds=45)
+    kubectl("rollout", "status", "deploy/web", "--timeout=40s", timeout_seconds=45)
 
-    placed = kubectl("get", "pods", "-n", namespace, "-o", "jsonpath={.items[*].spec.nodeName}")
+    placed = kubectl("get", "pods", "-o", "jsonpath={.items[*].spec.nodeName}")
     assert set(placed.stdout.split()) <= set(names)
 
 
