@@ -104,12 +104,7 @@ class RepositoryClient:
         if answer.status == 404:
             return []
         self._require_ok(answer, "fallback tag")
-        found = self._descriptors(answer.body, f"the index {tag}")
-        if len(found) > MAX_REFERRERS:
-            raise UntrustworthyRegistry(
-                f"registry {self._where}: the index {tag} has more than {MAX_REFERRERS} entries"
-            )
-        return found
+        return self._descriptors(answer.body, f"the index {tag}")
 
     @property
     def _where(self) -> str:
@@ -127,6 +122,11 @@ class RepositoryClient:
             listed = []
         if not isinstance(listed, list):
             raise UntrustworthyRegistry(f"registry {self._where}: {what} has no list of manifests")
+        if len(listed) > MAX_REFERRERS:  # counted first: millions could be listed that are none
+            raise UntrustworthyRegistry(
+                f"registry {self._where} lists too many referrers: {what} has {len(listed)}, "
+                f"expected at most {MAX_REFERRERS}"
+            )
         return [each for entry in listed if (each := parse_descriptor(entry)) is not None]
 
     def _next_page(self, url: URL, answer: Answer) -> URL | None:

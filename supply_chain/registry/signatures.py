@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from supply_chain.registry.client import Descriptor, RepositoryClient, parse_descriptor
 from supply_chain.registry.reference import Digest
-from supply_chain.verify.bundles import MAX_BUNDLE_BYTES
 from supply_chain.verify.statement import SIGNATURE_PREDICATE
 
 BUNDLE_PREFIX: Final = "application/vnd.dev.sigstore.bundle"
 _PREDICATE_ANNOTATION: Final = "dev.sigstore.bundle.predicateType"
 MAX_BUNDLES: Final = 64
+# Signatures have some 10 KiB. All 64 are in memory at once, for each image that is being judged.
+MAX_SIGNATURE_BYTES: Final = 512 * 1024
 _PARALLEL: Final = 8
 
 
@@ -51,7 +52,7 @@ async def _bundle(client: RepositoryClient, descriptor: Descriptor, digest: Dige
     layers = manifest.get("layers")
     layer = _bundle_layer(layers) if isinstance(layers, list) else None
     # A signature is small. What is larger is an attestation, and no business of admission.
-    if layer is None or layer.size > MAX_BUNDLE_BYTES:
+    if layer is None or layer.size > MAX_SIGNATURE_BYTES:
         return None
     return await client.blob(layer)
 

@@ -155,6 +155,10 @@ async def too_many(request: web.Request) -> web.StreamResponse:
     return json_answer({"schemaVersion": 2, "manifests": [entry] * 300}, INDEX)
 
 
+async def too_many_that_are_none(request: web.Request) -> web.StreamResponse:
+    return json_answer({"schemaVersion": 2, "manifests": [{}] * 300}, INDEX)
+
+
 async def page_elsewhere(request: web.Request) -> web.StreamResponse:
     answer = json_answer({"schemaVersion": 2, "manifests": []}, INDEX)
     answer.headers["Link"] = '<http://127.0.0.1:1/v2/x>; rel="next"'
@@ -178,6 +182,7 @@ async def redirect_to_plain_http(request: web.Request) -> web.StreamResponse:
         (forbidden, "check the pod's imagePullSecrets"),
         (endless_pages, "too many referrers"),
         (too_many, "too many referrers"),
+        (too_many_that_are_none, "too many referrers"),
         (page_elsewhere, "next page of referrers is on another host"),
         (redirect_loop, "redirects more than 3 times"),
         (redirect_to_plain_http, "redirects to http://127.0.0.1"),
