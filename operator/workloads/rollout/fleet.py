@@ -14,6 +14,7 @@ from workloads.podset.resources import PodSet
 from workloads.rollout import maths
 from workloads.rollout.resources import Rollout
 
+_MAX_DIGITS: Final = 18  # of an int64; Python refuses to read or write more than 4300
 _NOT_CREATED: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -103,12 +104,18 @@ def age_key(podset: PodSet) -> tuple[datetime, str]:
 
 def desired_replicas(podset: PodSet) -> int | None:
     """Read for which spec.replicas of the Rollout the PodSet was last sized."""
-    return _number(podset, names.DESIRED_REPLICAS)
+    return number_in(podset, names.DESIRED_REPLICAS)
 
 
 def noted_max_replicas(podset: PodSet) -> int | None:
     """Read how many pods the whole Rollout could have when the PodSet was last sized."""
-    return _number(podset, names.MAX_REPLICAS)
+    return number_in(podset, names.MAX_REPLICAS)
+
+
+def number_in(podset: PodSet, annotation: str) -> int | None:
+    """Read a number that anybody could have edited; None where there is none."""
+    raw = podset.annotations.get(annotation, "")
+    return int(raw) if raw.isdecimal() and len(raw) <= _MAX_DIGITS else None
 
 
 def size_annotations(rollout: Rollout) -> dict[str, str]:
@@ -122,8 +129,3 @@ def size_annotations(rollout: Rollout) -> dict[str, str]:
 def _scale(podset: PodSet, rollout: Rollout, replicas: int) -> PodSet:
     annotations = {**podset.annotations, **size_annotations(rollout)}
     return replace(podset, replicas=replicas, annotations=annotations)
-
-
-def _number(podset: PodSet, annotation: str) -> int | None:
-    raw = podset.annotations.get(annotation, "")
-    return int(raw) if raw.isdecimal() else None

@@ -11,7 +11,7 @@ from kube_runtime.resource import Key, Uid
 from kube_runtime.selectors import LabelSelector
 from workloads import names, naming, templates
 from workloads.podset.resources import PodSet
-from workloads.rollout.fleet import Fleet, size_annotations
+from workloads.rollout.fleet import Fleet, number_in, size_annotations
 from workloads.rollout.resources import Rollout
 
 _NOT_YET: Final = Uid("")
@@ -30,8 +30,7 @@ _NOT_COPIED: Final = frozenset(
 
 def revision_of(podset: PodSet) -> int:
     """Read the number of the revision; 0 when it has none."""
-    raw = podset.annotations.get(names.REVISION, "")
-    return int(raw) if raw.isdecimal() else 0
+    return number_in(podset, names.REVISION) or 0
 
 
 def is_new(podset: PodSet) -> bool:

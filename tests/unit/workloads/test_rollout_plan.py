@@ -16,7 +16,7 @@ from workloads.rollout.plan.resize import resize
 from workloads.rollout.plan.rolling import roll
 from workloads.rollout.podset_writer import change_patch
 from workloads.rollout.resources import Rollout, RolloutStatus, StrategyType, parse_rollout
-from workloads.rollout.revisions import begin_revision, forgotten, with_revision
+from workloads.rollout.revisions import begin_revision, forgotten, revision_of, with_revision
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SELECTOR = {"matchLabels": {"app": "web"}}
@@ -294,3 +294,15 @@ def test_a_bare_rollout_is_read_with_the_defaults_of_a_deployment() -> None:
     assert (parsed.replicas, parsed.max_surge, parsed.max_unavailable) == (1, "25%", "25%")
     assert parsed.strategy is StrategyType.ROLLING_UPDATE
     assert parsed.status == RolloutStatus()
+
+
+@pytest.mark.parametrize("absurd", ["9" * 4300, "9" * 5000, "-1", "1e9", "", "x"])
+def test_numbers_that_somebody_edited_into_annotations_stop_nothing(absurd: str) -> None:
+    edited = {names.REVISION: absurd, names.DESIRED_REPLICAS: absurd, names.MAX_REPLICAS: absurd}
+    old = podset(1, 3, annotations=edited)
+    wanted = rollout(3, max_surge=1)
+
+    assert revision_of(old) == 0
+    plan = plan_rollout(wanted, Fleet(begin_revision(wanted), (old,)), now=NOW)
+    assert plan.create is not None
+    assert plan.create.annotations[names.REVISION] == "1"
