@@ -127,7 +127,7 @@ class ScrapeAuthorization:
 def _bearer_token(authorization: str) -> str | None:
     scheme, _, token = authorization.partition(" ")
     token = token.strip()
-    if scheme.lower() != "bearer" or not token or len(token) > _MAX_TOKEN:
+    if scheme.lower() != "bearer" or not token.isascii() or not 0 < len(token) <= _MAX_TOKEN:
         return None
     return token
 

@@ -71,7 +71,16 @@ async def test_a_known_token_without_the_right_is_denied(
 
 @pytest.mark.parametrize(
     "header",
-    ["", "Bearer", "Bearer ", "Basic Z29vZA==", "good", "Bearer bad", "Bearer " + "x" * 20000],
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Basic Z29vZA==",
+        "good",
+        "Bearer bad",
+        "Bearer " + "x" * 20000,
+        "Bearer \udcff",
+    ],
 )
 async def test_no_good_token_is_unauthenticated(
     authorization: ScrapeAuthorization, header: str
