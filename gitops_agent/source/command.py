@@ -72,7 +72,7 @@ async def run_git(
 
 
 def _failure(command: str, url: RepositoryUrl, credentials: Credentials, stderr: str) -> GitFailed:
-    said = credentials.scrub(" ".join(stderr.split()))[-_STDERR_SHOWN:]
+    said = " ".join(credentials.scrub(stderr).split())[-_STDERR_SHOWN:]
     if _HOST_KEY.search(stderr):
         return HostKeyRejected(
             f"{url}: the server's host key is not the one in the Secret's knownHosts; "

@@ -7,6 +7,7 @@ renderer can be given them without a way out of its folder.
 
 import itertools
 import posixpath
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ _LINK: Final = "120000"
 _FILES: Final = ("100644", "100755", _LINK)
 _MAX_LINKS: Final = 40
 _MAX_LINK_BYTES: Final = 4096
+_MAX_LISTING_BYTES: Final = 64 * 1024 * 1024
+_CHUNK: Final = 1024 * 1024
 _MAX_STEPS: Final = 200_000
 _MAX_DEPTH: Final = 100
 _READ_TIMEOUT_SECONDS: Final = 30.0
@@ -142,10 +145,7 @@ def read_tree(mirror: Path, commit: Commit, limits: TreeLimits) -> Tree:
     """List a commit; blocks, so call it in a thread."""
     repository = open_mirror(mirror)
     try:
-        listing = repository.git.ls_tree(
-            "-r", "-l", "-z", "--full-tree", commit, kill_after_timeout=_READ_TIMEOUT_SECONDS
-        )
-        entries = _entries(listing, limits)
+        entries = _entries(_records(repository, commit, limits))
         links = [path for path, entry in entries.items() if entry.mode == _LINK]
         targets = {path: _link_target(repository, path, entries[path]) for path in links}
     except GitCommandError as error:
@@ -222,22 +222,37 @@ def _link_target(repository: git.Repo, path: str, entry: Entry) -> str:
     return _blob(repository, entry).decode(errors="replace")
 
 
-def _entries(listing: str, limits: TreeLimits) -> dict[str, Entry]:
-    records = [record for record in listing.split("\0") if record]
-    if len(records) > limits.entries:
-        raise LimitExceeded(f"{len(records)} entries, at most {limits.entries} are listed")
+def _records(repository: git.Repo, commit: Commit, limits: TreeLimits) -> list[str]:
+    """Read the listing as it comes: nine trees that repeat one another list a billion files."""
+    process = repository.git.ls_tree("-r", "-l", "-z", "--full-tree", commit, as_process=True)
+    watchdog = threading.Timer(_READ_TIMEOUT_SECONDS, process.proc.kill)
+    watchdog.start()
+    records: list[bytes] = []
+    rest, size = b"", 0
+    try:
+        while chunk := process.stdout.read(_CHUNK):
+            *whole, rest = (rest + chunk).split(b"\0")
+            records += whole
+            size += len(chunk)
+            if len(records) > limits.entries or size > _MAX_LISTING_BYTES:
+                process.proc.kill()
+                raise LimitExceeded(
+                    f"more than {limits.entries} entries, or {_MAX_LISTING_BYTES} bytes of paths"
+                )
+        process.wait()
+    finally:
+        watchdog.cancel()
+    return [record.decode(errors="backslashreplace") for record in records]
+
+
+def _entries(records: Iterable[str]) -> dict[str, Entry]:
     entries = {}
     for record in records:
         head, _, path = record.partition("\t")
         mode, _, oid, size = head.split()
         if mode in _FILES:  # a submodule's commit (160000) is not followed
-            entries[_text(path)] = Entry(mode, oid, int(size))
+            entries[path] = Entry(mode, oid, int(size))
     return entries
-
-
-def _text(path: str) -> str:
-    """Show the bytes of a name that is not UTF-8 as escapes; a walk that meets it is refused."""
-    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def _children_of(entries: Iterable[str]) -> dict[str, set[str]]:
