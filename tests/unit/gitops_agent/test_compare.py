@@ -1,6 +1,7 @@
 """The printed difference: there if and only if there is one, and never with a secret."""
 
 import base64
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -41,6 +42,20 @@ def test_a_change_is_printed_with_its_path() -> None:
     assert "-  b: '2'" in diff.text
     assert "+  b: '3'" in diff.text
     assert diff.text.startswith("--- live  ConfigMap ns/a\n+++ git   ConfigMap ns/a\n")
+
+
+def test_texts_too_long_to_be_matched_are_printed_from_the_first_to_the_last_change() -> None:
+    before = [f"l{number % 1500}" for number in range(10_000)]
+    after = before[:5_000] + ["x"] * 10 + before[5_001:6_000] + ["y"] + before[6_001:]
+
+    began = time.process_time()
+    diff = compare(ID, _object(items=before), _object(items=after))
+
+    assert time.process_time() - began < 10.0
+    lines = diff.text.splitlines()
+    assert lines[2] == "@@ -5003,1001 +5003,1010 @@"
+    assert lines[3] == f"-- {before[5_000]}"
+    assert lines[-1] == "+- y"
 
 
 def test_an_object_that_comes_or_goes_is_printed_whole() -> None:
