@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,40 @@ def test_debug_shows_the_trace_above_the_line(part: str, tmp_path: Path) -> None
     assert code == 1
     assert "Traceback (most recent call last):" in said
     assert "expected a file, found none" in said[-1]
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    """A port of loopback that somebody else listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield int(server.getsockname()[1])
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_metrics_port_that_is_taken_is_one_line(
+    part: str, taken_port: int, kubeconfig: Path, crds: None
+) -> None:
+    address = ("--metrics-host=127.0.0.1", f"--metrics-port={taken_port}")
+
+    code, said = run(part, f"--kubeconfig={kubeconfig}", *address)
+
+    assert code == 1
+    assert len(said) == 1
+    assert f"metrics address 127.0.0.1:{taken_port}: expected to listen on it, found: " in said[0]
+    assert "--metrics-port" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("gitops_agent", "webhook"), ("supply_chain", "admission")]
+)
+def test_another_port_that_is_taken_is_one_line_too(
+    part: str, name: str, taken_port: int, kubeconfig: Path, crds: None, namespace: str
+) -> None:
+    address = (f"--{name}-host=127.0.0.1", f"--{name}-port={taken_port}")
+
+    code, said = run(part, f"--kubeconfig={kubeconfig}", f"--namespace={namespace}", *address)
+
+    assert code == 1
+    assert len(said) == 1
+    assert f"127.0.0.1:{taken_port}" in said[0]
+    assert f"--{name}-port" in said[0]
