@@ -82,14 +82,7 @@ async def _run(
         tick_seconds=settings.certificate_tick_seconds,
         observe_expiry=metrics.certificate_loaded,
     )
-    server = AdmissionServer(
-        _judge(settings, watched, session, metrics),
-        certificate.context,
-        host=settings.admission_host,
-        port=settings.admission_port,
-        is_ready=watched.index.has_synced,
-        observe=metrics.reviewed,
-    )
+    server = _server(settings, watched, session, metrics, certificate)
     pages = build_server(
         settings.metrics,
         instruments,
@@ -126,6 +119,23 @@ async def _run(
         ready=watched.index.has_synced,
         required_kinds=_KINDS,
         instrumentation=instruments.runtime,
+    )
+
+
+def _server(
+    settings: SupplyChainSettings,
+    watched: "_Watched",
+    session: aiohttp.ClientSession,
+    metrics: Metrics,
+    certificate: ServingCertificate,
+) -> AdmissionServer:
+    return AdmissionServer(
+        _judge(settings, watched, session, metrics),
+        certificate.context,
+        host=settings.admission_host,
+        port=settings.admission_port,
+        is_ready=watched.index.has_synced,
+        observe=metrics.reviewed,
     )
 
 
