@@ -303,7 +303,7 @@ def test_foundations_come_first_and_webhooks_last() -> None:
 
 
 def test_the_pod_of_a_long_name_with_dots_has_a_name_that_is_valid() -> None:
-    template = {"spec": {"template": {"spec": {"containers": []}}}}
+    template: Json = {"spec": {"template": {"spec": {"containers": []}}}}
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a" * 39 + ".b"}}
 
     pod = pod_of(body | template)
