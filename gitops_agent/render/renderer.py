@@ -7,7 +7,7 @@ a commit that changes none of it is a hit. `fresh=True` skips the cache: the pro
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -85,11 +85,7 @@ class Renderer:
     ) -> list[tuple[str, Json]]:
         options = request.directory or DirectoryOptions()
         check_patterns(options)
-        files = [
-            (shown, entry)
-            for shown, entry in tree.files_below(path)
-            if is_selected(_below(path, shown), options)
-        ]
+        files = await asyncio.to_thread(_selected, tree, path, options)
         key = _key("directory", files)
         if (found := self._look_up(key, "directory", fresh=fresh)) is not None:
             return found
@@ -108,7 +104,7 @@ class Renderer:
     ) -> list[tuple[str, Json]]:
         options = request.kustomize or KustomizeOptions()
         directories = await self._directories(request, tree, path, credentials)
-        files = dict(file for name in directories for file in tree.files_below(name))
+        files = await asyncio.to_thread(_all_below, tree, directories)
         tool = await asyncio.to_thread(self._kustomize.identity)
         key = _key(f"{tool}\0{path}\0{options}", sorted(files.items()))
         if (found := self._look_up(key, "kustomize", fresh=fresh)) is not None:
@@ -149,6 +145,21 @@ def _is_kustomize(request: RenderRequest, tree: Tree, path: str) -> bool:
         return True
     found = kustomization.kustomization_at(tree, path)
     return request.directory is None and found is not None
+
+
+# Both walk through the commit, which may take seconds where it is large: not in the loop.
+
+
+def _selected(tree: Tree, path: str, options: DirectoryOptions) -> list[tuple[str, Entry]]:
+    return [
+        (shown, entry)
+        for shown, entry in tree.files_below(path)
+        if is_selected(_below(path, shown), options)
+    ]
+
+
+def _all_below(tree: Tree, directories: Iterable[str]) -> dict[str, Entry]:
+    return dict(file for name in directories for file in tree.files_below(name))
 
 
 def _below(path: str, shown: str) -> str:

@@ -122,7 +122,7 @@ class Mirror:
 
     async def _list_refs(self, credentials: Credentials) -> RefSnapshot:
         output = await self._run("ls-remote", ["ls-remote", "--symref", str(self.url)], credentials)
-        return RefSnapshot.parse(output)
+        return await asyncio.to_thread(RefSnapshot.parse, output)  # 2 s for half a million
 
     async def _run(self, request: str, arguments: list[str], credentials: Credentials) -> bytes:
         started, result = self._monotonic(), "cancelled"
