@@ -38,7 +38,7 @@ class Traces:
             processes=tuple(processes_of(place)),
             links=tuple(network.links_of(place)) if shutil.which("ip") else (),
             has_cgroups=cgroups.exist(place),
-            has_folder=place.directory.exists(),
+            has_folder=os.path.lexists(place.directory),
         )
 
     def __bool__(self) -> bool:
@@ -47,6 +47,7 @@ class Traces:
 
 def remove(place: Place) -> None:
     """Remove the cluster; safe to repeat, and without a word if there is none."""
+    _refuse_what_is_no_folder(place.directory)
     _kill_all(place)
     if shutil.which("ip"):
         network.remove(place)
@@ -54,6 +55,15 @@ def remove(place: Place) -> None:
     _unmount_all(place)
     if place.directory.exists():
         shutil.rmtree(place.directory)
+
+
+def _refuse_what_is_no_folder(directory: Path) -> None:
+    """`up` makes folders; what else stands in its place is somebody's, and so is what a link names."""
+    if os.path.lexists(directory) and (directory.is_symlink() or not directory.is_dir()):
+        raise ClusterError(
+            f"{directory}: expected the cluster's folder, found a link or a file that is not ours;"
+            " look at it, and remove it by hand"
+        )
 
 
 def processes_of(place: Place) -> Iterator[Identity]:
