@@ -208,9 +208,18 @@ class LeaderElector:
             return
         try:
             async with deadline(self._clock, _RELEASE_SECONDS):
-                await self._write(self._seen.record.released(now=self._clock.now()))
+                await self._write_release(self._seen)
         except (KubeError, TimeoutError) as error:
             self._tell_failure("ReleaseFailed", str(error))
+
+    async def _write_release(self, seen: Observation) -> None:
+        try:
+            await self._write(seen.record.released(now=self._clock.now()))
+        except Conflict:
+            # A renewal that was cancelled may have been written all the same: look, and go again.
+            await self._observe()
+            if self._seen is not None and self._seen.record.holder == self._identity:
+                await self._write(self._seen.record.released(now=self._clock.now()))
 
     def _tell_failure(self, reason: str, message: str) -> None:
         if reason != self._last_failure:  # once, not every two seconds of an outage

@@ -411,6 +411,34 @@ async def test_a_release_that_fails_is_no_error_of_the_stop(
     assert not one.may_write
 
 
+async def test_a_renewal_whose_answer_was_not_heard_does_not_keep_the_lease(
+    one: Candidate, clock: FakeClock, server: Server
+) -> None:
+    async with one.running() as leading:
+        assert server.lease is not None
+        server.store(server.lease)  # it was cancelled on its way back
+
+        leading.cancel()
+        await clock.settle()
+
+    assert server.spec["holderIdentity"] == ""
+
+
+async def test_a_release_leaves_a_lease_that_somebody_else_has_taken(
+    one: Candidate, clock: FakeClock, server: Server
+) -> None:
+    async with one.running() as leading:
+        assert server.lease is not None
+        taken = copy.deepcopy(server.lease)
+        taken["spec"]["holderIdentity"] = "two"
+        server.store(taken)
+
+        leading.cancel()
+        await clock.settle()
+
+    assert server.spec["holderIdentity"] == "two"
+
+
 async def test_an_outage_is_logged_once(
     one: Candidate, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
