@@ -68,10 +68,10 @@ class JsonFormatter(logging.Formatter):
             "time": _timestamp(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "msg": record.getMessage(),
+            "msg": _utf8(record.getMessage()),
         }
         if record.exc_info:
-            entry["trace"] = self.formatException(record.exc_info)
+            entry["trace"] = _utf8(self.formatException(record.exc_info))
         return orjson.dumps(entry, default=str).decode()
 
 
@@ -90,16 +90,21 @@ def _plain(value: object) -> object:
         return value
     if isinstance(value, int) and abs(value) < _MAX_JSON_INT:
         return value
-    return str(value)[:_MAX_VALUE_CHARS]
+    return _utf8(str(value)[:_MAX_VALUE_CHARS])
 
 
 def _logfmt(value: object) -> str:
     if value is None:
         return "-"
-    text = str(value)[:_MAX_VALUE_CHARS]
+    text = _utf8(str(value)[:_MAX_VALUE_CHARS])
     needs_quotes = text == "" or any(c in ' "=' or not c.isprintable() for c in text)
     return orjson.dumps(text).decode() if needs_quotes else text
 
 
+def _utf8(text: str) -> str:
+    """Show as escapes what no encoding takes, such as the bytes of a foreign file's name."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def _one_line(text: str) -> str:
-    return text.replace("\n", "\\n").replace("\r", "\\r")
+    return _utf8(text).replace("\n", "\\n").replace("\r", "\\r")

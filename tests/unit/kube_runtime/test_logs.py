@@ -99,3 +99,16 @@ def test_a_very_long_value_is_cut(stream: io.StringIO) -> None:
     log.warning("manifest", extra=logs.fields(value="x" * 100_000))
 
     assert len(stream.getvalue()) < 3000
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_what_no_encoding_takes_is_shown_as_escapes(
+    format_: logs.LogFormat, stream: io.StringIO
+) -> None:
+    logs.configure(format_, "info", stream=stream)
+
+    log.warning("odd \udce9", extra=logs.fields(file="caf\udce9.yaml"))
+
+    line = stream.getvalue().replace("\\\\", "\\")
+    assert "odd \\udce9" in line
+    assert "caf\\udce9.yaml" in line
