@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitops_agent.errors import GitOpsError, InvalidSpec, RenderFailed, UnknownKind
+from gitops_agent.errors import GitOpsError, InvalidSpec, LimitExceeded, RenderFailed, UnknownKind
 from gitops_agent.objects import GroupKind, Redactor
 from gitops_agent.render.directory import DirectoryOptions, is_selected
 from gitops_agent.render.kustomization import KustomizeOptions, directories_read, wrapper
@@ -168,6 +168,13 @@ def _assemble(*objects: Json) -> list[Any]:
             redactor=Redactor(),
         )
     )
+
+
+def test_more_objects_than_a_status_can_name_are_refused_in_time() -> None:
+    one = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+
+    with pytest.raises(LimitExceeded, match="at most 4000"):
+        flatten([("f", {"apiVersion": "v1", "kind": "List", "items": [one] * 5_000})])
 
 
 def test_lists_are_flattened_and_what_the_server_writes_is_left_out() -> None:
