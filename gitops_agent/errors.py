@@ -88,6 +88,12 @@ class OwnedByAnother(GitOpsError):
     retry_after = 60.0
 
 
+class ProtectedNamespace(GitOpsError):
+    """An object in Git would go to a namespace that only Applications of its own may change."""
+
+    reason = "ProtectedNamespace"
+
+
 class PreflightRefused(GitOpsError):
     """Admission refused at least one object; nothing was applied."""
 

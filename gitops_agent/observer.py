@@ -13,6 +13,7 @@ from gitops_agent.diff.differ import Differ, Target
 from gitops_agent.errors import GitFailed, UnknownKind
 from gitops_agent.live import LiveObjects
 from gitops_agent.objects import GroupKind, Manifest, ObjectId, Redactor
+from gitops_agent.render import protected
 from gitops_agent.render.manifests import assemble
 from gitops_agent.render.renderer import Renderer, RenderRequest
 from gitops_agent.repository_secrets import RepositorySecrets
@@ -173,6 +174,7 @@ class Observer:
             redactor=self._redactor,
             finish=lambda body: mark(body, application.key, application.uid),
         )
+        protected.check((each.id for each in manifests), home=application.key.namespace)
         own = {_crd_kind(manifest) for manifest in manifests if manifest.id.group_kind == _CRD}
         targets = tuple(_target(discovery, manifest) for manifest in manifests)
         for target in targets:
