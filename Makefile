@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# By file, over several processes: contract tests wait more than they work (see tests/conftest.py).
-SHARED_OUT := -n 3 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test check unit format bench lock clean
@@ -25,17 +23,17 @@ demo: $(STAMP)  ## a push to Git becomes running, verified, measured pods (KEEP=
 
 test: $(STAMP)  ## unit, contract and node tests; installs what they need
 	$(BIN)/levelset tools install --for tests $(if $(NO_APT),--no-apt)
-	$(BIN)/pytest $(SHARED_OUT) -m "not bench and not kind" --durations=15
+	$(BIN)/pytest -m "not bench and not kind" --durations=15
 
 check: $(STAMP)  ## format, lint, types, layers, unit tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest $(SHARED_OUT) tests/unit
+	$(BIN)/pytest -n 2 tests/unit
 
 unit: $(STAMP)  ## the unit tests alone
-	$(BIN)/pytest $(SHARED_OUT) tests/unit
+	$(BIN)/pytest -n 2 tests/unit
 
 format: $(STAMP)  ## put the code into shape
 	$(BIN)/ruff format .

@@ -25,18 +25,6 @@ pytest_plugins = ["tests.services_fixtures", "tests.node_fixtures", "tests.node_
 _Made = TypeVar("_Made")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Share the tests out among processes by file, and all that need real nodes to one of them.
-
-    Nodes are the machine's: one test of them at a time. It is the longest share, so it begins.
-    """
-    items.sort(key=lambda item: item.get_closest_marker("node") is None)
-    for item in items:
-        share = "node" if item.get_closest_marker("node") else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(share))
-
-
 def _or_fail(make: Callable[[], _Made]) -> _Made:
     try:
         return make()
