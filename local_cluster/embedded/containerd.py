@@ -9,11 +9,17 @@ PAUSE_IMAGE = "registry.levelset.internal/pause:1"
 PLUGINS = Path("/usr/lib/cni")
 NAMESPACE = "k8s.io"
 IMPORT_SECONDS = 120
+MOST_SOCKET_BYTES = 104  # containerd refuses a longer path
 
 
 def socket(directory: Path) -> Path:
     """Tell where a node's containerd listens."""
     return directory / "containerd.sock"
+
+
+def longest_socket(directory: Path) -> Path:
+    """Tell the longest path among the sockets that a node's containerd makes."""
+    return socket(directory).with_name("containerd.sock.ttrpc")
 
 
 def write_configuration(directory: Path, *, pods: str, registries: Path) -> Path:

@@ -254,6 +254,12 @@ def _check_machine(plan: ClusterPlan, place: Place) -> None:
             f"{place.directory} is below {hidden[0]}, which every node has for itself:"
             " set XDG_STATE_HOME to another folder"
         )
+    longest = containerd.longest_socket(place.node_directory(plan.nodes))
+    if plan.nodes and len(os.fsencode(longest)) > containerd.MOST_SOCKET_BYTES:
+        raise ClusterError(
+            f"{longest}: expected at most {containerd.MOST_SOCKET_BYTES} bytes for containerd's"
+            f" socket, found {len(os.fsencode(longest))}; set XDG_STATE_HOME to a shorter folder"
+        )
     needed = [*_CONTROL_PLANE, *(_NODE if plan.nodes else ())]
     for name in [*needed, *(["kwok"] if plan.simulated_nodes else [])]:
         tools.find(name)

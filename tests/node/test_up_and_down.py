@@ -189,3 +189,14 @@ def _assert_nothing_is_left(clusters: Path, name: str) -> None:
     assert not Traces.look(place)
     assert processes_of(place.directory) == []
     assert list(Path("/sys/fs/cgroup").rglob(place.cgroup)) == []
+
+
+def test_a_state_folder_that_is_too_deep_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    machine = Machine.look()
+    provider = EmbeddedProvider(tmp_path / ("deep" * 20))
+
+    with pytest.raises(ClusterError, match=r"at most 104 bytes.*XDG_STATE_HOME to a shorter"):
+        provider.up(ClusterPlan(name="deep", nodes=1), lambda _: None)
+
+    assert Machine.look() == machine
+    assert provider.status("deep").state == "absent"
