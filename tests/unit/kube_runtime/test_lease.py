@@ -325,7 +325,7 @@ async def test_a_holder_whose_clock_is_years_off_is_judged_by_its_silence(
             assert not one.is_working
         await clock.advance(14)
         still_waiting = not one.is_working
-        await clock.advance(5)
+        await clock.advance(7)  # two waits between looks, each up to 2.4 s
 
         assert still_waiting
         assert one.is_working
