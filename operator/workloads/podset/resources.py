@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from kube_runtime.conditions import Condition, parse_conditions, parse_time
+from kube_runtime.conditions import Condition, format_time, parse_conditions, parse_time
 from kube_runtime.resource import (
     Json,
     Key,
@@ -23,6 +23,8 @@ from kube_runtime.resource import (
     uid_of,
 )
 from kube_runtime.selectors import LabelSelector
+from workloads.blocked_by import BlockedBy
+from workloads.pod_defaults import ALL_ON, PodDefaults
 
 NEVER_OBSERVED: Final = -1
 
@@ -36,6 +38,11 @@ class PodSetStatus:
     ready_replicas: int = 0
     available_replicas: int = 0
     terminating_replicas: int = 0
+    disrupted_replicas: int = 0
+    failed_replicas: int = 0
+    restarts: int = 0
+    backoff_until: datetime | None = None
+    blocked_by: BlockedBy | None = None
     observed_generation: int = NEVER_OBSERVED
     selector: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -49,6 +56,11 @@ class PodSetStatus:
             ready_replicas=raw.get("readyReplicas", 0),
             available_replicas=raw.get("availableReplicas", 0),
             terminating_replicas=raw.get("terminatingReplicas", 0),
+            disrupted_replicas=raw.get("disruptedReplicas", 0),
+            failed_replicas=raw.get("failedReplicas", 0),
+            restarts=raw.get("restarts", 0),
+            backoff_until=parse_time(raw.get("backoffUntil")),
+            blocked_by=BlockedBy.from_json(raw.get("blockedBy")),
             observed_generation=raw.get("observedGeneration", NEVER_OBSERVED),
             selector=raw.get("selector", ""),
             conditions=tuple(parse_conditions(raw.get("conditions"))),
@@ -56,16 +68,24 @@ class PodSetStatus:
 
     def to_json(self) -> Json:
         """Write the status as the CRD declares it."""
-        return {
+        raw: Json = {
             "replicas": self.replicas,
             "fullyLabeledReplicas": self.fully_labeled_replicas,
             "readyReplicas": self.ready_replicas,
             "availableReplicas": self.available_replicas,
             "terminatingReplicas": self.terminating_replicas,
+            "disruptedReplicas": self.disrupted_replicas,
+            "failedReplicas": self.failed_replicas,
+            "restarts": self.restarts,
             "observedGeneration": self.observed_generation,
             "selector": self.selector,
             "conditions": [condition.to_json() for condition in self.conditions],
         }
+        if self.backoff_until is not None:
+            raw["backoffUntil"] = format_time(self.backoff_until)
+        if self.blocked_by is not None:
+            raw["blockedBy"] = self.blocked_by.to_json()
+        return raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +99,8 @@ class PodSet:
     raw_selector: Json = field(hash=False)
     template: Json = field(hash=False)
     min_ready_seconds: int = 0
+    drain_seconds: int = 0
+    defaults: PodDefaults = ALL_ON
     generation: int = 1
     resource_version: str = ""
     created: datetime | None = None
@@ -111,6 +133,8 @@ def parse_podset(raw: Json) -> PodSet:
         raw_selector=spec.get("selector") or {},
         template=spec.get("template") or {},
         min_ready_seconds=spec.get("minReadySeconds", 0),
+        drain_seconds=spec.get("drainSeconds", 0),
+        defaults=PodDefaults.from_json(spec.get("defaults")),
         generation=generation_of(raw),
         resource_version=resource_version_of(raw),
         created=parse_time(raw["metadata"].get("creationTimestamp")),

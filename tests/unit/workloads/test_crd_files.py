@@ -1,6 +1,7 @@
 """The CRD files and what is said about them elsewhere go together."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,36 @@ import pytest
 import yaml
 
 from workloads import names
+from workloads.blocked_by import BLOCK_REASONS, BlockedBy
 from workloads.podset.resources import PodSetStatus
 from workloads.rollout.resources import RolloutStatus
+from workloads.rollout.standing import Held, KnownGood, StepStatus
 
 ROOT = Path(__file__).parents[3]
 KINDS = {"PodSet": names.PODSETS, "Rollout": names.ROLLOUTS}
+BLOCKED = BlockedBy("Quota", "full")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _SPELLED_OUT_ELSEWHERE = {"apiVersion", "kind", "metadata", "rollingUpdate"}
+
+STEP = StepStatus(
+    "web-a",
+    type="Gate",
+    message="m",
+    since=NOW,
+    failures=1,
+    passing_since=NOW,
+    measured_at=NOW,
+    job="j",
+)
+HELD = Held("web-a", 2, "hash", "GateFailed", "m", since=NOW, retry="1")
+ROLLOUT_STATUS = RolloutStatus(
+    last_progress=NOW,
+    config="hash",
+    known_good=KnownGood("web-a", 1),
+    held=HELD,
+    step=STEP,
+    blocked_by=BLOCKED,
+)
 
 
 def crd(kind: str) -> Any:
@@ -59,7 +84,11 @@ def test_every_field_is_described(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "status"), [("PodSet", PodSetStatus()), ("Rollout", RolloutStatus())]
+    ("kind", "status"),
+    [
+        ("PodSet", PodSetStatus(backoff_until=NOW, blocked_by=BLOCKED)),
+        ("Rollout", ROLLOUT_STATUS),
+    ],
 )
 def test_the_status_that_is_written_is_the_status_that_is_declared(
     kind: str, status: PodSetStatus | RolloutStatus
@@ -68,6 +97,24 @@ def test_the_status_that_is_written_is_the_status_that_is_declared(
 
     assert set(status.to_json()) | {"lastProgressTime"} >= declared
     assert set(status.to_json()) <= declared
+
+
+@pytest.mark.parametrize("part", ["knownGood", "held", "step"])
+def test_what_a_rollout_remembers_is_declared_and_read_back(part: str) -> None:
+    declared = schema("Rollout")["properties"]["status"]["properties"][part]["properties"]
+
+    written = ROLLOUT_STATUS.to_json()
+
+    assert set(written[part]) == set(declared)
+    assert RolloutStatus.from_json(written) == ROLLOUT_STATUS
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_reasons_that_are_written_are_those_that_are_declared(kind: str) -> None:
+    declared = schema(kind)["properties"]["status"]["properties"]["blockedBy"]["properties"]
+
+    assert declared["reason"]["enum"] == list(BLOCK_REASONS)
+    assert set(BlockedBy("Quota", "x", pod="p", since=NOW).to_json()) == set(declared)
 
 
 def test_the_rights_have_no_wildcard_and_cover_the_lease_of_our_name() -> None:
