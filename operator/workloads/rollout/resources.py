@@ -13,7 +13,19 @@ from typing import Final
 from kube_runtime.conditions import Condition, format_time, parse_conditions, parse_time
 from kube_runtime.resource import Json, Key, Uid, annotations_of, generation_of, is_deleting, uid_of
 from kube_runtime.selectors import LabelSelector
+from workloads.blocked_by import BlockedBy
+from workloads.pod_defaults import PodDefaults
 from workloads.podset.resources import NEVER_OBSERVED
+from workloads.rollout.policies import (
+    ConfigMode,
+    DisruptionPolicy,
+    RollbackPolicy,
+    parse_config,
+    parse_disruption,
+    parse_rollback,
+)
+from workloads.rollout.standing import Held, KnownGood, StepStatus
+from workloads.rollout.steps import Step, parse_steps
 
 NO_DEADLINE: Final = 2**31 - 1
 _DEFAULT_PERCENTAGE: Final = "25%"
@@ -49,6 +61,12 @@ class RolloutStatus:
     last_progress: datetime | None = None
     observed_generation: int = NEVER_OBSERVED
     selector: str = ""
+    config: str = ""
+    """The hash of the ConfigMaps and Secrets that the template refers to; never a value of them."""
+    known_good: KnownGood | None = None
+    held: Held | None = None
+    step: StepStatus | None = None
+    blocked_by: BlockedBy | None = None
     conditions: tuple[Condition, ...] = ()
 
     @classmethod
@@ -67,12 +85,17 @@ class RolloutStatus:
             last_progress=parse_time(raw.get("lastProgressTime")),
             observed_generation=raw.get("observedGeneration", NEVER_OBSERVED),
             selector=raw.get("selector", ""),
+            config=raw.get("config", ""),
+            known_good=KnownGood.from_json(raw.get("knownGood")),
+            held=Held.from_json(raw.get("held")),
+            step=StepStatus.from_json(raw.get("step")),
+            blocked_by=BlockedBy.from_json(raw.get("blockedBy")),
             conditions=tuple(parse_conditions(raw.get("conditions"))),
         )
 
     def to_json(self) -> Json:
         """Write the status as the CRD declares it."""
-        raw = {
+        raw: Json = {
             "replicas": self.replicas,
             "updatedReplicas": self.updated_replicas,
             "readyReplicas": self.ready_replicas,
@@ -88,7 +111,15 @@ class RolloutStatus:
         }
         if self.last_progress is not None:
             raw["lastProgressTime"] = format_time(self.last_progress)
-        return raw
+        if self.config:
+            raw["config"] = self.config
+        parts = {
+            "knownGood": self.known_good,
+            "held": self.held,
+            "step": self.step,
+            "blockedBy": self.blocked_by,
+        }
+        return raw | {name: part.to_json() for name, part in parts.items() if part is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +137,17 @@ class Rollout:
     max_unavailable: int | str = _DEFAULT_PERCENTAGE
     pod_replacement_policy: PodReplacementPolicy = PodReplacementPolicy.TERMINATION_STARTED
     min_ready_seconds: int = 0
+    drain_seconds: int = 0
+    defaults: PodDefaults = field(default_factory=PodDefaults)
     progress_deadline_seconds: int = 600
     revision_history_limit: int = 10
     is_paused: bool = False
+    rollback: RollbackPolicy = field(default_factory=RollbackPolicy)
+    steps: tuple[Step, ...] = ()
+    config_mode: ConfigMode = ConfigMode.SNAPSHOT
+    disruption: DisruptionPolicy = field(default_factory=DisruptionPolicy)
+    config_hash: str = ""
+    """Of what the template refers to; whoever rewrites the template's references fills it in."""
     generation: int = 1
     is_deleting: bool = False
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -139,9 +178,15 @@ def parse_rollout(raw: Json) -> Rollout:
             spec.get("podReplacementPolicy", "TerminationStarted")
         ),
         min_ready_seconds=spec.get("minReadySeconds", 0),
+        drain_seconds=spec.get("drainSeconds", 0),
+        defaults=PodDefaults.from_json(spec.get("defaults")),
         progress_deadline_seconds=spec.get("progressDeadlineSeconds", 600),
         revision_history_limit=spec.get("revisionHistoryLimit", 10),
         is_paused=spec.get("paused", False),
+        rollback=parse_rollback(spec.get("rollback")),
+        steps=parse_steps(spec.get("steps")),
+        config_mode=parse_config(spec.get("config")),
+        disruption=parse_disruption(spec.get("disruption")),
         generation=generation_of(raw),
         is_deleting=is_deleting(raw),
         annotations=annotations_of(raw),
