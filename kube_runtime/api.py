@@ -324,6 +324,17 @@ class ApiClient:
         )
         return await self._json(call, timeout_seconds=timeout_seconds)
 
+    async def stream(
+        self, path: str, *, params: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the body of an answer that is no JSON, such as a pod's log, as it comes."""
+        call = api_calls.raw_call(
+            "GET", path, params=params, body=None, content_type="", accept=None
+        )
+        async with aclosing(self._sender.chunks(call)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
     async def discover(self) -> Discovery:
         """Tell which kinds the server serves; read once, then kept until its refresh()."""
         if self._discovery is None:

@@ -115,6 +115,14 @@ class Sender:
             await self.transport.renew(used)  # for the next time
             raise
 
+    async def chunks(self, call: Call) -> AsyncGenerator[bytes, None]:
+        """Open a stream of bytes once, without retries."""
+        call = self._dressed(call)
+        await self._limiter.take()
+        async with aclosing(self.transport.chunks(call)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
     async def _attempt(self, call: Call, deadline: float) -> bytes:
         """Send once; after a 401 read the credentials again and send once more."""
         async with self._in_flight:

@@ -99,6 +99,17 @@ class Transport:
             if splitter.has_rest:
                 raise BrokenStream(f"{call}: expected whole lines, found half a line at the end")
 
+    async def chunks(self, call: Call) -> AsyncGenerator[bytes, None]:
+        """Send and yield the body as it comes, for as long as the server keeps it open.
+
+        Without a limit on silence, since a log may say nothing for days; a peer that is gone is
+        noticed by TCP's own keep-alive.
+        """
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
+        async with self._exchange(call, limits) as response:
+            async for chunk in response.content.iter_any():
+                yield chunk
+
     async def renew(self, used: Login) -> bool:
         """Read the credentials again, unless somebody did since `used`; False when impossible."""
         async with self._renewing:
