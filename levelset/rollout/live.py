@@ -103,7 +103,7 @@ def _bars(seen: Snapshot) -> RenderableType:
             finished_style=style,
         )
         grid.add_row(Text(label, style="dim"), bar, Text(f"{count}/{seen.replicas}"))
-    return Padding(grid, (0, 0, 0, 2))
+    return Padding(grid, (0, 0, 0, 2), expand=False)
 
 
 def _shown(seen: Snapshot, there: list[Revision]) -> list[Revision]:
@@ -131,10 +131,10 @@ def _revisions(seen: Snapshot, shown: list[Revision]) -> RenderableType:
             f"{status.get('replicas', 0)}/{each.podset['spec'].get('replicas', 1)}",
             str(status.get("readyReplicas", 0)),
             str(status.get("availableReplicas", 0)),
-            ", ".join(_images(each.template)),
+            ", ".join(dict.fromkeys(_images(each.template))),
             style=style,
         )
-    return Padding(table, (0, 0, 0, 2))
+    return Padding(table, (0, 0, 0, 2), expand=False)
 
 
 def _tag(seen: Snapshot, number: int) -> str:
@@ -157,7 +157,7 @@ def _steps(seen: Snapshot) -> RenderableType:
         if index == at and seen.step is not None and seen.step.message:
             text = f"{text}: {seen.step.message}"
         grid.add_row(Text(mark, style=style), Text(text, style=style if index == at else "dim"))
-    return Padding(grid, (0, 0, 0, 2))
+    return Padding(grid, (0, 0, 0, 2), expand=False)
 
 
 def _mark(index: int, at: int) -> tuple[str, str]:

@@ -44,7 +44,7 @@ def _reasons(sources: Sources, seen: Snapshot, pods_there: int) -> Iterator[str]
     elif pods_there == 0 and sources.podset is not None and _wants(sources.podset) == 0:
         yield "waits for old pods to go (strategy)"
     elif seen.total > seen.updated:
-        yield f"{seen.total - seen.updated} old pods are still to go"
+        yield f"old pods that are still to go: {seen.total - seen.updated}"
 
 
 def _step(seen: Snapshot) -> Iterator[str]:

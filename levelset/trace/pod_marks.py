@@ -15,6 +15,7 @@ def marks_of(
     pod: Json,
     events: Sequence[Event],
     *,
+    came_late: str,
     slices: Sequence[Json],
     is_served: bool,
     seen_serving_at: datetime | None,
@@ -24,7 +25,7 @@ def marks_of(
     containers: list[Json] = (pod.get("status") or {}).get("containerStatuses") or []
     created = parse_time(pod["metadata"].get("creationTimestamp"))
     started = _started(pod, containers, events)
-    yield Mark(Milestone.POD_CREATED, is_reached=True, at=created)
+    yield Mark(Milestone.POD_CREATED, is_reached=True, at=created, evidence=came_late)
     yield _by_condition(
         Milestone.SCHEDULED, conditions, "PodScheduled", reasons.unscheduled(events)
     )

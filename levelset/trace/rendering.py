@@ -12,11 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from levelset.rollout.spans import span
+from levelset.trace.events import one_line
 from levelset.trace.model import Journey, Milestone, PodJourney, Progress, Stage
 
 _BAR_CELLS: Final = 36
 _WORTH_SECONDS: Final = 2.0
 """Below this nothing is called slow."""
+_STUCK_SECONDS: Final = 10.0
+"""Below this what is waited for is only on its way."""
+_REASON_CHARS: Final = 60
 _STYLES: Final = {
     Progress.REACHED: ("●", "green"),
     Progress.WAITED_FOR: ("◌", "bold yellow"),
@@ -70,7 +74,7 @@ def _outcome(journey: Journey) -> Text:
 
 
 def _title(journey: Journey, pod: PodJourney) -> Text:
-    which = "stuck" if pod.waits is not None else "slowest"
+    which = "slowest" if pod.waits is None else "furthest behind"
     of = f"{which} of {len(journey.pods)} pods: " if len(journey.pods) > 1 else "the pod: "
     where = f" on {pod.node}" if pod.node else ""
     return Text.assemble((f"  {of}", "dim"), (pod.pod, "bold"), where)
@@ -99,9 +103,10 @@ def _waterfall(
         ]
         if median is not None:
             row.append(Text(_took_of(_same(median, stage.milestone)), style="dim"))
-        row.append(Text(_bar(start, end, total), style="red" if stage is slow else style))
+        bar = "" if stage.progress is Progress.AHEAD else _bar(start, end, total)
+        row.append(Text(bar, style="red" if stage is slow else style))
         table.add_row(*row)
-    return Padding(table, (0, 0, 0, 2))
+    return Padding(table, (0, 0, 0, 2), expand=False)
 
 
 def _style_of_name(stage: Stage) -> str:
@@ -141,28 +146,40 @@ def _slow(stages: Sequence[Stage]) -> Stage | None:
 
 def _findings(journey: Journey, stages: Sequence[Stage]) -> Iterator[RenderableType]:
     """Say in words which stage is stuck or slow, and why."""
+    grid = Table.grid(padding=(0, 1))
     slow = _slow(stages)
     if slow is not None:
-        is_stuck = slow.progress is Progress.WAITED_FOR
-        how = f"waits for “{slow.milestone.value}”" if is_stuck else f"“{slow.milestone.value}”"
-        took = (
-            ""
-            if slow.seconds is None
-            else f"{' since' * is_stuck}{' took' * (not is_stuck)} {_took(slow.seconds)}"
-        )
-        why = f": {slow.evidence}" if slow.evidence else ""
-        style = "yellow" if is_stuck else "red"
-        yield Text()
-        yield Text.assemble(
-            ("  ➤ ", f"bold {style}"),
-            ("stuck: " if is_stuck else "slow: ", style),
-            how + took + why,
-        )
+        style = "yellow" if slow.progress is Progress.WAITED_FOR else "red"
+        grid.add_row(Text("  ➤", style=f"bold {style}"), Text(_finding(slow), style=style))
+    if journey.hold and not _says_the_same(slow, journey.hold):
+        grid.add_row(Text("  ➤", style="bold yellow"), Text(f"held up: {journey.hold}"))
     for stage in stages:
         if stage is not slow and stage.evidence and stage.progress is Progress.REACHED:
-            yield Text(f"    {stage.milestone.value}: {stage.evidence}", style="dim")
-    if journey.hold and (slow is None or slow.evidence != journey.hold):
-        yield Text.assemble(("  ➤ ", "bold yellow"), ("held up: ", "yellow"), journey.hold)
+            grid.add_row("", Text(f"{stage.milestone.value}: {stage.evidence}", style="dim"))
+    if grid.row_count:
+        yield Text()
+        yield grid
+
+
+def _finding(stage: Stage) -> str:
+    name = f"“{stage.milestone.value}”"
+    why = f": {stage.evidence}" if stage.evidence else ""
+    if stage.progress is not Progress.WAITED_FOR:
+        return f"slow: {name} took {_took(stage.seconds or 0)}{why}"
+    lasting = "" if stage.seconds is None else f", {_took(stage.seconds)} so far"
+    return f"{_word(stage)}: waits for {name}{lasting}{why}"
+
+
+def _word(stage: Stage) -> str:
+    return "stuck" if (stage.seconds or 0) >= _STUCK_SECONDS else "on its way"
+
+
+def _says_the_same(slow: Stage | None, hold: str) -> bool:
+    """Tell whether the pod's own evidence says it already: blockedBy is made of the same."""
+    if slow is None or not slow.evidence:
+        return False
+    is_waiting = slow.progress is Progress.WAITED_FOR
+    return slow.evidence == hold or (is_waiting and hold.startswith("blocked by"))
 
 
 def _pods(journey: Journey) -> RenderableType:
@@ -179,11 +196,11 @@ def _pods(journey: Journey) -> RenderableType:
         cells = [_cell(_same(pod, milestone)) for milestone in columns]
         why = "" if pod.is_of_change else "not of this change"
         if pod.waits is not None and pod.waits.evidence:
-            why = pod.waits.evidence
+            why = one_line(pod.waits.evidence, most=_REASON_CHARS)
         table.add_row(
             pod.pod, pod.node or "-", *cells, Text(_took(pod.seconds), style="bold"), Text(why)
         )
-    return Padding(table, (0, 0, 0, 2))
+    return Padding(table, (0, 0, 0, 2), expand=False)
 
 
 def _cell(stage: Stage | None) -> Text:

@@ -116,6 +116,7 @@ def _pod_journey(
     marks = marks_of(
         pod,
         events_of(sources.events, uid_of(pod)),
+        came_late=_came_late(pod, sources.pods),
         slices=sources.slices,
         is_served=is_served(sources),
         seen_serving_at=sources.seen_serving.get(uid_of(pod)),
@@ -129,6 +130,19 @@ def _pod_journey(
         seconds=_seconds(stages, now=now),
         is_of_change=is_of_change,
     )
+
+
+def _came_late(pod: Json, pods: Sequence[Json]) -> str:
+    """Say that other pods had to come first, where that shows."""
+    created = _created(pod)
+    earlier = [
+        other
+        for other in pods
+        if created and (moment := _created(other)) and moment + _SLACK <= created
+    ]
+    if not earlier:
+        return ""
+    return f"{len(earlier)} came before it; the strategy lets the next come as those are available"
 
 
 def _is_of_change(pod: Json, origin: Origin, ended_at: datetime | None) -> bool:

@@ -96,7 +96,7 @@ async def test_a_trace_of_what_is_not_scheduled_says_so(controlled: World, level
 
     traced = json.loads(document.out)
     assert (shown.code, document.code) == (0, 0)
-    assert "stuck: waits for “scheduled”" in shown.out
+    assert "waits for “scheduled”" in shown.out
     assert not traced["complete"]
     assert traced["changedBy"] == "levelset-tests"
     assert [pod["waitsFor"] for pod in traced["pods"]] == ["Scheduled", "Scheduled"]

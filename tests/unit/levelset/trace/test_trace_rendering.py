@@ -35,7 +35,7 @@ def test_a_stuck_pod_is_told_in_words() -> None:
 
     said = text_of(render(journey))
 
-    assert f"stuck: waits for “ready” since 30 s: {evidence}" in said
+    assert f"stuck: waits for “ready”, 30 s so far: {evidence}" in said
     assert "under way for 40 s: 0 of 1 pods arrived" in said
 
 

@@ -192,6 +192,15 @@ def test_the_slowest_and_the_median_pod_are_found() -> None:
     assert (journey.slowest.pod, journey.median.pod) == ("b", "c")
 
 
+def test_a_pod_that_had_to_wait_for_its_turn_says_so() -> None:
+    pods = [pod("first", created=0), pod("second", created=6, scheduled=6, sandbox=7)]
+
+    late = next(each for each in traced(pods=pods).pods if each.pod == "second")
+
+    assert stage(late, Milestone.POD_CREATED).seconds == 6
+    assert stage(late, Milestone.POD_CREATED).evidence.startswith("1 came before it")
+
+
 def test_a_stuck_pod_comes_before_one_that_was_slow() -> None:
     pods = [pod("slow", started=60, ready=70), pod("stuck", created=60, ready=None)]
 
