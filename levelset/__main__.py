@@ -49,7 +49,7 @@ class _Parser(UsageParser):
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="levelset", description="Keeps a Kubernetes cluster level with what was declared."
+        prog=_name(), description="Keeps a Kubernetes cluster level with what was declared."
     )
     parser.set_defaults(debug=False, kubeconfig=None, context=None)
     parser.add_argument("--version", action="version", version=f"levelset {__version__}")
@@ -63,6 +63,12 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         else:
             subparsers.add_parser(name, help=summary)
     return parser
+
+
+def _name() -> str:
+    """Call the program as it was called: `kubectl levelset` runs one of another name."""
+    is_plugin = os.path.basename(sys.argv[0]) == "kubectl-levelset"  # noqa: PTH119 - no file is meant
+    return "kubectl levelset" if is_plugin else "levelset"
 
 
 def _group_of(argv: Sequence[str]) -> str | None:

@@ -22,6 +22,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "exec",
         help=_SUMMARY,
+        usage="%(prog)s [options] ROLLOUT -- COMMAND ...",
         description=f"{_SUMMARY[0].upper()}{_SUMMARY[1:]}; kubectl, which must be on PATH, does it.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

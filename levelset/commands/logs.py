@@ -28,6 +28,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "logs",
         help=_SUMMARY,
+        usage="%(prog)s [options] ROLLOUT",
         description=f"Prints {_SUMMARY}.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

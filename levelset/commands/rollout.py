@@ -75,7 +75,9 @@ def _add_history(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _add_undo(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = _verb(verbs, "undo", _undo, "write the template of an earlier revision back")
+    parser = _verb(
+        verbs, "undo", _undo, "write the template of an earlier revision back", several=True
+    )
     parser.add_argument(
         "--to-revision", type=_revision, default=0, metavar="N", help="(default: the one before)"
     )
@@ -84,7 +86,7 @@ def _add_undo(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
         "--dry-run",
         choices=("none", "client", "server"),
         bare="client",
-        help_="=client: only show the template; =server: ask without writing (default: none)",
+        help_="only show the template; with =server: have it checked without writing (default: none)",
     )
 
 
@@ -96,7 +98,12 @@ def _verb(
     *,
     several: bool = False,
 ) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+    parser = verbs.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        usage=f"%(prog)s [options] ROLLOUT{' ...' * several}",
+    )
     targets.add_target(parser, several=several)
 
     def run(args: argparse.Namespace) -> int:

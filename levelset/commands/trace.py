@@ -42,6 +42,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser(
         "trace",
         help=_SUMMARY,
+        usage="%(prog)s [options] ROLLOUT",
         description=f"Tells {_SUMMARY}: from the template over scheduling, image and start to traffic.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -97,8 +97,11 @@ async def test_it_is_a_plugin_of_kubectl(live: World, with_kubectl: Cli) -> None
     await live.is_complete()
 
     said = await with_kubectl("levelset", "rollout", "status", "ro/web", program="kubectl")
+    wrong = await with_kubectl("levelset", "rollout", "status", program="kubectl")
 
     assert (said.code, said.out) == (0, f"{DONE}\n")
+    assert wrong.code == 2
+    assert wrong.err.startswith("kubectl levelset rollout status: the following arguments")
 
 
 LATE = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
