@@ -17,12 +17,13 @@ from kube_runtime.errors import RequestTimeout
 from kube_runtime.events import EventRecorder
 from kube_runtime.freshness import Freshness
 from kube_runtime.informer import Informer, drop_managed_fields
-from kube_runtime.resource import PODS, Resource
+from kube_runtime.resource import NODES, PODS, Resource
 from kube_runtime.stage import Service
 from kube_runtime.store import by_owner_uid, orphans_by_namespace
 from workloads import names
 from workloads.metrics import WorkloadsMetrics
 from workloads.podset.controller import build_podset_controller
+from workloads.podset.nodes import slim_node
 from workloads.podset.reconciler import ORPHAN_INDEX, OWNER_INDEX
 from workloads.podset.slim import slim_pod
 from workloads.rollout.controller import build_rollout_controller
@@ -38,6 +39,8 @@ class Controllers:
     """Both controllers, ready to run."""
 
     informers: tuple[Informer, ...]
+    """Without which nothing is done."""
+    nodes: Informer
     events: EventRecorder
     podset: Controller
     rollout: Controller
@@ -49,6 +52,7 @@ class Controllers:
         """What runs whether this process leads or not."""
         return [
             *(informer.run for informer in self.informers),
+            self.nodes.run,
             self.events.run,
             self.podset_freshness.run,
             self.rollout_freshness.run,
@@ -108,6 +112,7 @@ def build_controllers(
         pods=informer(PODS),
         podsets=informer(names.PODSETS),
         rollouts=informer(names.ROLLOUTS),
+        nodes=Informer(api, NODES, transform=slim_node, instrumentation=runtime, clock=clock),
         events=EventRecorder(api, names.FIELD_MANAGER, instrumentation=runtime, clock=clock),
         metrics=WorkloadsMetrics(instruments),
         runtime=runtime,
@@ -116,6 +121,7 @@ def build_controllers(
     )
     return Controllers(
         informers=(around.pods, around.podsets, around.rollouts),
+        nodes=around.nodes,
         events=around.events,
         podset=build_podset_controller(around),
         rollout=build_rollout_controller(around),

@@ -34,9 +34,13 @@ class WorkloadsSettings:
     100, 5.7 s with 250."""
     resync_seconds: float = 600.0
     """How often everything is looked at whatever the events said."""
+    expectation_seconds: float = 300.0
+    """How long our own writes to pods may stay unseen before the pods are listed anew; the time
+    that the built-in controllers wait before they trust what they see."""
     request_timeout_seconds: float = 10.0
     """How long an answer of the API server is waited for."""
 
     def __post_init__(self) -> None:
         require_positive(self, "podset_workers", "rollout_workers", "max_in_flight")
-        require_positive(self, "qps", "burst", "resync_seconds", "request_timeout_seconds")
+        require_positive(self, "qps", "burst", "resync_seconds", "expectation_seconds")
+        require_positive(self, "request_timeout_seconds")

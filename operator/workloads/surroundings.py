@@ -1,4 +1,4 @@
-"""What both controllers stand upon: one client, three informers, events, metrics, a clock.
+"""What both controllers stand upon: one client, four informers, events, metrics, a clock.
 
 Made once by controllers.py and passed to the two factories.
 """
@@ -24,6 +24,8 @@ class Surroundings:
     pods: Informer
     podsets: Informer
     rollouts: Informer
+    nodes: Informer
+    """May stay empty, where nodes may not be read: nothing rests on it."""
     events: EventRecorder
     metrics: WorkloadsMetrics
     runtime: Instrumentation

@@ -5,8 +5,11 @@ from typing import Final
 from kube_runtime.controller import Controller
 from kube_runtime.expectations import Expectations
 from kube_runtime.resource import Key
+from kube_runtime.workqueue import WorkQueue
+from workloads.podset.nodes import DisruptedNodes
 from workloads.podset.pod_writer import PodWriter
 from workloads.podset.reconciler import PodSetReconciler
+from workloads.podset.server_clock import ServerClock
 from workloads.podset.wakeups import PodSetWakeUps
 from workloads.surroundings import Surroundings
 
@@ -16,19 +19,27 @@ RECONCILE_TIMEOUT_SECONDS: Final = 300.0
 
 def build_podset_controller(around: Surroundings) -> Controller:
     """Build the controller and connect it to the informers."""
-    expectations = Expectations[Key](clock=around.clock)
+    expectations = Expectations[Key](
+        ttl_seconds=around.settings.expectation_seconds, clock=around.clock
+    )
+    queue = WorkQueue[Key]("podset", instrumentation=around.runtime, clock=around.clock)
+    wakeups = PodSetWakeUps(queue, expectations, around.podsets.store)
+    nodes = DisruptedNodes(around.pods.store, wakeups.wake_controller_of)
+    server_clock = ServerClock(around.clock)
     controller = Controller(
         "podset",
         PodSetReconciler(
             around.api,
             podsets=around.podsets.store,
             pods=around.pods,
-            writer=_writer(around, expectations),
+            nodes=nodes,
+            writer=_writer(around, expectations, server_clock),
             expectations=expectations,
             metrics=around.metrics,
-            clock=around.clock,
+            clock=server_clock,
             random_source=around.random_source,
         ),
+        queue=queue,
         workers=around.settings.podset_workers,
         reconcile_timeout_seconds=RECONCILE_TIMEOUT_SECONDS,
         resync_seconds=around.settings.resync_seconds,
@@ -36,19 +47,22 @@ def build_podset_controller(around: Surroundings) -> Controller:
         instrumentation=around.runtime,
         clock=around.clock,
     )
-    wakeups = PodSetWakeUps(controller.queue, expectations, around.podsets.store)
     around.podsets.on_change(wakeups.on_podset)
     around.pods.on_change(wakeups.on_pod)
+    around.nodes.on_change(nodes.on_node)
     return controller
 
 
-def _writer(around: Surroundings, expectations: Expectations[Key]) -> PodWriter:
+def _writer(
+    around: Surroundings, expectations: Expectations[Key], server_clock: ServerClock
+) -> PodWriter:
     return PodWriter(
         around.api,
         expectations,
         around.events,
         around.metrics,
         around.clock,
+        server_clock,
         max_in_flight=around.settings.max_in_flight,
         doubtful=set(),
     )

@@ -18,7 +18,9 @@ from workloads import names
 from workloads.errors import NameTakenError
 from workloads.metrics import WorkloadsMetrics
 from workloads.pods import Pod
+from workloads.podset.blocking import reason_of_refusal
 from workloads.podset.pod_body import pod_factory
+from workloads.podset.server_clock import ServerClock
 from workloads.podset.slow_start import Attempts, run_slow_start
 from workloads.podset.status import Failure
 from workloads.writes import for_all, is_namespace_terminating, is_outcome_known, until_known
@@ -36,6 +38,7 @@ class PodWriter:
     events: EventRecorder
     metrics: WorkloadsMetrics
     clock: Clock
+    server_clock: ServerClock
     max_in_flight: int
     doubtful: set[Key]
     """PodSets of which it is not known what their last writes did: list before acting again."""
@@ -60,6 +63,15 @@ class PodWriter:
 
     async def delete(self, podset: Json, pods: tuple[Pod, ...]) -> Failure | None:
         """Delete these very pods at once; say why one could not be deleted."""
+        return await self._delete_all(podset, pods, "SuccessfulDelete", "Deleted pod")
+
+    async def collect(self, podset: Json, pods: tuple[Pod, ...]) -> Failure | None:
+        """Delete these very pods, which have ended; say why one could not be deleted."""
+        return await self._delete_all(podset, pods, "SuccessfulCollect", "Deleted ended pod")
+
+    async def _delete_all(
+        self, podset: Json, pods: tuple[Pod, ...], reason: str, note: str
+    ) -> Failure | None:
         key = Key.of(podset)
         self.expectations.expect_deletions(key, (pod.uid for pod in pods))
         failures: list[Failure] = []
@@ -71,7 +83,7 @@ class PodWriter:
                 failures.append(self._failed_deletion(podset, pod, error))
             else:
                 self.metrics.pod_deleted("success")
-                self._tell(podset, "SuccessfulDelete", f"Deleted pod: {pod.name}")
+                self._tell(podset, reason, f"{note}: {pod.name}")
 
         await for_all(pods, attempt, max_in_flight=self.max_in_flight)
         return failures[0] if failures else None
@@ -79,9 +91,10 @@ class PodWriter:
     async def _create_one(self, podset: Json, body: Json) -> None:
         """Create one pod; one of that name that is ours already was made by an earlier try."""
         try:
-            await until_known(
+            made = await until_known(
                 lambda: self.api.create(PODS, body, field_manager=names.FIELD_MANAGER), self.clock
             )
+            self.server_clock.saw_created(made)
         except AlreadyExists as error:
             if not await self._is_ours(podset, body):
                 name = body["metadata"]["name"]
@@ -113,7 +126,7 @@ class PodWriter:
         # The name is another one at each try; without it the message, and so the status, rests.
         message = str(error).replace(name, f"{podset['metadata']['name']}-…")
         self._warn(podset, _FAILED_CREATE, f"Error creating: {message}")
-        return Failure(_FAILED_CREATE, message)
+        return Failure(_FAILED_CREATE, message, reason_of_refusal(error))
 
     async def _delete_one(self, key: Key, pod: Pod) -> None:
         try:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kube_runtime.api import ApiClient
-from kube_runtime.clock import Clock
 from kube_runtime.controller import Result
 from kube_runtime.errors import Conflict, NotFound
 from kube_runtime.expectations import Expectations, Outlook
@@ -23,10 +22,12 @@ from workloads import names
 from workloads.metrics import WorkloadsMetrics
 from workloads.owner import confirm_owner
 from workloads.pods import parse_pod
+from workloads.podset.nodes import DisruptedNodes
 from workloads.podset.parsed_pods import ParsedPods
 from workloads.podset.plan import Plan, World, plan_pods
 from workloads.podset.pod_writer import PodWriter
 from workloads.podset.resources import PodSet, PodSetStatus, parse_podset
+from workloads.podset.server_clock import ServerClock
 from workloads.podset.status import Failure, invalid_status, next_status
 from workloads.writes import write_status
 
@@ -54,15 +55,17 @@ class PodSetReconciler:
         *,
         podsets: Store,
         pods: Informer,
+        nodes: DisruptedNodes,
         writer: PodWriter,
         expectations: Expectations[Key],
         metrics: WorkloadsMetrics,
-        clock: Clock,
+        clock: ServerClock,
         random_source: random.Random,
     ) -> None:
         self._api = api
         self._podsets = podsets
         self._pods = pods
+        self._nodes = nodes
         self._writer = writer
         self._expectations = expectations
         self._metrics = metrics
@@ -97,7 +100,14 @@ class PodSetReconciler:
             if not self._expectations.is_satisfied(sight.podset.key):
                 self._doubtful.add(sight.podset.key)  # cut off in the middle of its writes
             raise
-        status = next_status(sight.podset, sight.world.pods, failure=failure, now=now)
+        status = next_status(
+            sight.podset,
+            sight.world.pods,
+            failure=failure,
+            now=now,
+            backoff=plan.backoff,
+            disrupted_nodes=sight.world.disrupted_nodes,
+        )
         is_written = await self._write_status(sight.raw, sight.podset.status, status)
         if failure is not None or not is_written:
             return Result(requeue=True)
@@ -134,6 +144,7 @@ class PodSetReconciler:
             adopt=adopted,
             release=tuple(map(parse_pod, claims.release)),
             related_on_node=self._related_on_node(podset, len(pods)),
+            disrupted_nodes=self._nodes.names,
         )
         claimed = {pod["metadata"]["name"]: pod for pod in (*claims.adopt, *claims.release)}
         return Sight(raw, podset, world, claimed)
@@ -157,11 +168,14 @@ class PodSetReconciler:
             await confirm_owner(self._api, names.PODSETS, sight.raw)
         for pod in plan.adopt:
             await self._adopt(sight, sight.raw_pods[pod.name])
+        failure = None
         if plan.create:
-            return await self._writer.create(sight.raw, plan.create)
+            failure = await self._writer.create(sight.raw, plan.create)
         if plan.delete:
-            return await self._writer.delete(sight.raw, plan.delete)
-        return None
+            failure = await self._writer.delete(sight.raw, plan.delete)
+        if plan.collect:
+            failure = await self._writer.collect(sight.raw, plan.collect) or failure
+        return failure
 
     async def _adopt(self, sight: Sight, pod: Json) -> None:
         written = await adopt(

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from kube_runtime.resource import Json
 from workloads import names
+from workloads.blocked_by import cut
+from workloads.pods import TERMINAL_PHASES
 
 _METADATA: Final = (
     "name",
@@ -47,15 +49,70 @@ def _status(status: Json) -> Json:
     kept: Json = {}
     if "phase" in status:
         kept["phase"] = status["phase"]
-    ready = [entry for entry in status.get("conditions") or () if entry.get("type") == "Ready"]
-    if ready:
-        kept["conditions"] = _fields(ready, ("type", "status", "lastTransitionTime"))
+    conditions = [_condition(entry) for entry in status.get("conditions") or () if _is_told(entry)]
+    if conditions:
+        kept["conditions"] = conditions
+    if status.get("phase") in TERMINAL_PHASES:
+        kept |= {field: status[field] for field in ("reason", "startTime") if field in status}
+        if status.get("message"):
+            kept["message"] = cut(status["message"])
     for field in ("containerStatuses", "initContainerStatuses"):
-        restarted = [entry for entry in status.get(field) or () if entry.get("restartCount")]
-        if restarted:
-            kept[field] = _fields(restarted, ("name", "restartCount"))
+        told = [entry for entry in map(_container, status.get(field) or ()) if len(entry) > 1]
+        if told:
+            kept[field] = told
+    return kept
+
+
+def _is_told(condition: dict[str, Any]) -> bool:
+    match condition.get("type"):
+        case "Ready":
+            return True
+        case "PodScheduled":
+            return condition.get("status") == "False"
+        case "DisruptionTarget":
+            return condition.get("status") == "True"
+        case _:
+            return False
+
+
+def _condition(condition: dict[str, Any]) -> Json:
+    if condition["type"] != "PodScheduled":
+        return _one(condition, ("type", "status", "lastTransitionTime"))
+    kept = _one(condition, ("type", "status", "reason"))
+    if condition.get("message"):
+        kept["message"] = cut(condition["message"])
+    return kept
+
+
+def _container(entry: dict[str, Any]) -> Json:
+    """Keep the restarts, and of one that is not up what it waits for and how it ended."""
+    kept: Json = {"name": entry.get("name")}
+    if entry.get("restartCount"):
+        kept["restartCount"] = entry["restartCount"]
+    if entry.get("ready"):
+        return kept
+    for field in ("state", "lastState"):
+        told = _state(entry.get(field) or {})
+        if told:
+            kept[field] = told
+    return kept
+
+
+def _state(state: Json) -> Json:
+    kept: Json = {}
+    waiting, terminated = state.get("waiting"), state.get("terminated")
+    if waiting:
+        kept["waiting"] = _one(waiting, ("reason",))
+        if waiting.get("message"):
+            kept["waiting"]["message"] = cut(waiting["message"])
+    if terminated:
+        kept["terminated"] = _one(terminated, ("reason", "exitCode"))
     return kept
 
 
 def _fields(entries: list[dict[str, Any]], wanted: tuple[str, ...]) -> list[dict[str, Any]]:
-    return [{field: entry[field] for field in wanted if field in entry} for entry in entries]
+    return [_one(entry, wanted) for entry in entries]
+
+
+def _one(entry: dict[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]:
+    return {field: entry[field] for field in wanted if field in entry}

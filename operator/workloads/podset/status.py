@@ -3,7 +3,7 @@
 Computed in every sync, also in one whose writes failed; written only if it differs. Pure.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
@@ -16,7 +16,11 @@ from kube_runtime.conditions import (
     set_condition,
 )
 from kube_runtime.selectors import InvalidSelector
+from workloads.blocked_by import BlockedBy, BlockReason
 from workloads.pods import Pod
+from workloads.podset.backoff import NO_BACKOFF, Backoff
+from workloads.podset.blocking import blocked_by_pods, blocked_by_refusal
+from workloads.podset.ranking import is_disrupted
 from workloads.podset.resources import PodSet, PodSetStatus
 
 REPLICA_FAILURE: Final = "ReplicaFailure"
@@ -24,10 +28,12 @@ REPLICA_FAILURE: Final = "ReplicaFailure"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why pods could not be made or deleted."""
+    """Why pods could not be made or deleted, or did not live long enough to be ready."""
 
-    reason: Literal["FailedCreate", "FailedDelete"]
+    reason: Literal["FailedCreate", "FailedDelete", "PodsFailed"]
     message: str
+    blocked: BlockReason | None = None
+    """What kind of refusal it was; None when it may pass by itself."""
 
 
 def next_status(
@@ -36,23 +42,55 @@ def next_status(
     *,
     failure: Failure | None,
     now: datetime,
+    backoff: Backoff = NO_BACKOFF,
+    disrupted_nodes: frozenset[str] = frozenset(),
 ) -> PodSetStatus:
     """Describe the pods as the sync found them, and what kept it from its aim."""
     pods = tuple(pods)
     active = [pod for pod in pods if pod.is_active]
     wanted_labels = podset.template_labels.items()
-    ready = sum(pod.is_ready for pod in active)
-    available = sum(pod.is_available(podset.min_ready_seconds, now) for pod in active)
+    available = [pod for pod in active if pod.is_available(podset.min_ready_seconds, now)]
+    told = failure or _failure_of(backoff)
     return PodSetStatus(
         replicas=len(active),
         fully_labeled_replicas=sum(wanted_labels <= pod.labels.items() for pod in active),
-        ready_replicas=ready,
-        available_replicas=available,
+        ready_replicas=sum(pod.is_ready for pod in active),
+        available_replicas=len(available),
         terminating_replicas=sum(pod.is_terminating for pod in pods),
+        disrupted_replicas=sum(is_disrupted(pod, disrupted_nodes) for pod in available),
+        failed_replicas=len(backoff.failed),
+        restarts=sum(pod.all_restarts for pod in active),
+        backoff_until=backoff.until,
+        blocked_by=_blocked_by(podset, active, backoff, failure, now),
         observed_generation=podset.generation,
         selector=podset.selector.to_string(),
-        conditions=_conditions(podset, len(active), available, failure, now),
+        conditions=_conditions(podset, len(active), len(available), told, now),
     )
+
+
+def _failure_of(backoff: Backoff) -> Failure | None:
+    """Tell of the pod that failed last, in its node's words."""
+    if not backoff.failed:
+        return None
+    last = backoff.failed[-1]
+    why = last.trouble.message if last.trouble is not None else "no reason given"
+    count = len(backoff.failed)
+    failed = "pod has" if count == 1 else "pods have"
+    return Failure(
+        "PodsFailed", f"{count} {failed} failed before being ready, the last one {last.name}: {why}"
+    )
+
+
+def _blocked_by(
+    podset: PodSet, active: Sequence[Pod], backoff: Backoff, failure: Failure | None, now: datetime
+) -> BlockedBy | None:
+    old = podset.status.blocked_by
+    if failure is not None and failure.blocked is not None:
+        missing = podset.replicas - len(active)
+        return blocked_by_refusal(
+            failure.blocked, failure.message, missing=missing, old=old, now=now
+        )
+    return blocked_by_pods((*backoff.failed, *active), old=old, now=now)
 
 
 def invalid_status(

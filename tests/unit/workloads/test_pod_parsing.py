@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kube_runtime.resource import Json
 from workloads.pods import parse_pod
+from workloads.podset.slim import slim_pod
 
 CREATED = "2026-01-01T00:00:00Z"
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
@@ -76,6 +77,30 @@ def test_only_restartable_init_containers_count_as_sidecars() -> None:
     pod = parse_pod(raw)
 
     assert (pod.restarts, pod.sidecar_restarts) == (5, 3)
+    assert pod.all_restarts == 10
+
+
+@pytest.mark.parametrize(
+    ("changed", "has_been_ready"),
+    [("2026-01-01T00:00:01Z", False), ("2026-01-01T00:00:30Z", True), (None, False)],
+)
+def test_a_failed_pod_was_ready_when_it_ceased_to_be_so_later(
+    changed: str | None, *, has_been_ready: bool
+) -> None:
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": changed}
+    raw = raw_pod(phase="Failed", startTime=CREATED, conditions=[ready])
+
+    assert parse_pod(raw).has_been_ready is has_been_ready
+    assert parse_pod(slim_pod(raw)) == parse_pod(raw)
+    assert not parse_pod(raw_pod(phase="Running", conditions=[ready])).has_been_ready
+
+
+def test_a_pod_that_is_about_to_be_evicted_says_so() -> None:
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    raw = raw_pod(conditions=[target])
+
+    assert parse_pod(raw).is_disruption_target
+    assert parse_pod(slim_pod(raw)) == parse_pod(raw)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ def pod(name: str, **facts: object) -> Pod:
         (pod("z", phase="Pending", ready_since=None), pod("a", phase="Unknown")),
         (pod("z", phase="Unknown"), pod("a", ready_since=None)),
         (pod("z", ready_since=None), pod("a", deletion_cost=-5)),
+        (pod("z", ready_since=None), pod("a", node="cordoned")),
+        (pod("z", node="cordoned", deletion_cost=9), pod("a", deletion_cost=-5)),
+        (pod("z", is_disruption_target=True), pod("a", deletion_cost=-5)),
         (pod("z", deletion_cost=-5), pod("a")),
         (pod("z", deletion_cost=4), pod("a", deletion_cost=5)),
         (pod("z", node="crowded"), pod("a", ready_since=NOW - timedelta(seconds=1))),
@@ -44,6 +47,9 @@ def pod(name: str, **facts: object) -> Pod:
         "Pending before Unknown",
         "Unknown before Running",
         "not ready before ready",
+        "not ready before cordoned",
+        "cordoned before cheap",
+        "about to be evicted before cheap",
         "lower cost first",
         "lower positive cost first",
         "crowded node first",
@@ -57,7 +63,12 @@ def pod(name: str, **facts: object) -> Pod:
 def test_the_pod_that_is_missed_least_goes_first(first: Pod, second: Pod) -> None:
     related = {"crowded": 5, "n1": 1}
 
-    ranked = rank_for_deletion([second, first], related_on_node=related, now=NOW)
+    ranked = rank_for_deletion(
+        [second, first],
+        related_on_node=related,
+        disrupted_nodes=frozenset({"cordoned"}),
+        now=NOW,
+    )
 
     assert [entry.name for entry in ranked] == [first.name, second.name]
 

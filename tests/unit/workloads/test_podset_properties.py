@@ -1,8 +1,12 @@
-"""A model cluster: whatever happens, in whatever order, never a pod too many, and level in the end."""
+"""A model cluster: whatever happens, in whatever order, never a pod too many, and level in the end.
+
+Pods fail before they are ready or after it, so that creations are held back and failed pods
+collected in the middle of everything else.
+"""
 
 import random
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +14,7 @@ from hypothesis import strategies as st
 from kube_runtime.resource import Key, Uid
 from kube_runtime.selectors import LabelSelector
 from workloads.pods import Pod
+from workloads.podset.backoff import EVIDENCE, LONGEST_DELAY, evidence_key
 from workloads.podset.plan import World, plan_pods
 from workloads.podset.resources import PodSet
 
@@ -28,9 +33,14 @@ class Cluster:
     backlog: list[str] = field(default_factory=list)
     expected: set[str] = field(default_factory=set)
     serial: int = 0
+    seconds: int = 0
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
+
+    @property
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.seconds)
 
     @property
     def active(self) -> int:
@@ -69,23 +79,40 @@ class Cluster:
             template={},
         )
         world = World(podset, tuple(self.cached.values()))
-        plan = plan_pods(world, now=NOW, random_source=self.random)
+        plan = plan_pods(world, now=self.now, random_source=self.random)
         wanted = abs(self.replicas - sum(pod.is_active for pod in world.pods))
         assert len(plan.create) + len(plan.delete) <= wanted
         assert not (plan.create and plan.delete)
         for name in plan.create[failures:]:
             self.serial += 1
             self.expected.add(name)
-            self.touch(name, Pod(name=name, uid=Uid(f"u{self.serial}"), labels={"app": "web"}))
-        for pod in plan.delete[failures:]:
+            uid = Uid(f"u{self.serial}")
+            self.touch(name, Pod(name=name, uid=uid, labels={"app": "web"}, created=self.now))
+        for pod in (*plan.delete[failures:], *plan.collect[failures:]):
             if pod.name in self.live and self.live[pod.name].uid == pod.uid:
                 self.expected.add(pod.name)
                 self.touch(pod.name, replace(self.live[pod.name], is_deleting=True))
 
-    def fail_one(self) -> None:
-        if self.live:
-            name = self.random.choice(sorted(self.live))
-            self.touch(name, replace(self.live[name], phase="Failed"))
+    def fail_one(self, *, was_ready: bool = False) -> None:
+        running = sorted(name for name, pod in self.live.items() if not pod.is_terminal)
+        if running:
+            name = self.random.choice(running)
+            self.touch(
+                name,
+                replace(
+                    self.live[name],
+                    phase="Failed",
+                    ready_since=None,
+                    has_been_ready=was_ready,
+                    ended=self.now,
+                ),
+            )
+
+    def ready_one(self) -> None:
+        waiting = sorted(name for name, pod in self.live.items() if pod.is_active)
+        if waiting:
+            name = self.random.choice(waiting)
+            self.touch(name, replace(self.live[name], phase="Running", ready_since=self.now))
 
     def vanish_one(self) -> None:
         if self.live:
@@ -97,7 +124,12 @@ class Cluster:
                 self.touch(name, None)
 
 
-STEP = st.sampled_from(["deliver", "deliver", "sync", "sync_failing", "fail", "vanish", "finish"])
+STEP = st.sampled_from(
+    [
+        *("deliver", "deliver", "sync", "sync", "sync_failing"),
+        *("fail", "fail_later", "ready", "wait", "vanish", "finish"),
+    ]
+)
 
 
 def run(cluster: Cluster, step: str) -> None:
@@ -110,6 +142,12 @@ def run(cluster: Cluster, step: str) -> None:
             cluster.sync(failures=2)
         case "fail":
             cluster.fail_one()
+        case "fail_later":
+            cluster.fail_one(was_ready=True)
+        case "ready":
+            cluster.ready_one()
+        case "wait":
+            cluster.seconds += 2
         case "vanish":
             cluster.vanish_one()
         case _:
@@ -163,10 +201,50 @@ def test_a_plan_that_was_carried_out_is_followed_by_none(
     assert cluster.live == before
 
 
-def settle(cluster: Cluster) -> None:
+@given(st.integers(0, 30), st.integers(0, 60), st.integers())
+@settings(max_examples=50, deadline=None)
+def test_of_the_ended_pods_only_the_newest_are_kept(
+    replicas: int, failures: int, seed: int
+) -> None:
+    cluster = Cluster(replicas, seed)
+    for _ in range(failures):
+        settle(cluster, rounds=1)
+        cluster.fail_one(was_ready=True)
+        cluster.seconds += 1
+    ended = [pod for pod in cluster.live.values() if pod.is_terminal]
+
+    settle(cluster)
+
+    kept = [pod for pod in cluster.live.values() if pod.is_terminal]
+    newest = sorted(ended, key=evidence_key)[-EVIDENCE:]
+    assert {pod.uid for pod in kept} == {pod.uid for pod in newest}
+
+
+@given(st.integers(1, 6), st.integers(0, 3), st.integers())
+@settings(max_examples=50, deadline=None)
+def test_a_template_that_is_refused_outright_makes_few_pods(
+    replicas: int, seconds_to_fail: int, seed: int
+) -> None:
+    cluster = Cluster(replicas, seed)
+
+    for _ in range(60):
+        settle(cluster, rounds=1)
+        for name, pod in list(cluster.live.items()):
+            is_due = pod.created is not None and (cluster.now - pod.created).seconds
+            if pod.is_active and is_due >= seconds_to_fail:
+                cluster.touch(name, replace(pod, phase="Failed"))
+        cluster.seconds += 1
+
+    assert cluster.serial < 10
+
+
+def settle(cluster: Cluster, *, rounds: int = 12) -> None:
     """Let everything happen that is still to happen, and the controller look now and then."""
-    for _ in range(5):
+    for turn in range(rounds):
         while cluster.backlog:
             cluster.deliver()
         cluster.sync(failures=0)
         cluster.finish_deletions()
+        if turn:
+            # As long as any back-off is; pods that come in it neither fail nor become ready.
+            cluster.seconds += int(LONGEST_DELAY.total_seconds())

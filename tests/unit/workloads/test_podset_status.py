@@ -6,7 +6,10 @@ from datetime import UTC, datetime, timedelta
 from kube_runtime.conditions import find_condition, is_true
 from kube_runtime.resource import Key, Uid
 from kube_runtime.selectors import InvalidSelector, LabelSelector
+from workloads.blocked_by import BlockedBy
+from workloads.pod_troubles import Trouble
 from workloads.pods import Pod
+from workloads.podset.backoff import Backoff
 from workloads.podset.resources import PodSet, PodSetStatus
 from workloads.podset.status import Failure, invalid_status, next_status
 
@@ -83,6 +86,42 @@ def test_a_status_that_says_the_same_is_equal_later() -> None:
     later = status(READY, podset=replace(PODSET, status=parsed), now=NOW + timedelta(minutes=1))
 
     assert later.to_json() == first.to_json()
+
+
+def test_pods_that_must_give_way_and_restarts_are_counted() -> None:
+    on_node = replace(READY, node="n1", all_restarts=2)
+    evicted = replace(READY, is_disruption_target=True, all_restarts=1)
+    not_ready = replace(READY, node="n1", ready_since=None)
+
+    counted = status(READY, on_node, evicted, not_ready, disrupted_nodes=frozenset({"n1"}))
+
+    assert (counted.disrupted_replicas, counted.restarts) == (2, 3)
+
+
+def test_pods_that_failed_at_once_are_told_in_their_nodes_words() -> None:
+    refused = Trouble("Admission", "NodeAffinity: Pod was rejected")
+    failed = replace(READY, phase="Failed", ready_since=None, trouble=refused)
+    until = NOW + timedelta(seconds=3)
+
+    told = status(failed, backoff=Backoff((failed,), until))
+
+    entry = find_condition(told.conditions, "ReplicaFailure")
+    assert entry is not None
+    assert entry.reason == "PodsFailed"
+    assert "NodeAffinity: Pod was rejected" in entry.message
+    assert (told.failed_replicas, told.backoff_until) == (1, until)
+    assert told.blocked_by == BlockedBy(
+        "Admission", "NodeAffinity: Pod was rejected", pod="a", since=NOW
+    )
+    assert PodSetStatus.from_json(told.to_json()) == told
+
+
+def test_a_refused_creation_blocks_all_that_are_missing() -> None:
+    failure = Failure("FailedCreate", "exceeded quota: few", "Quota")
+
+    told = status(podset=replace(PODSET, replicas=3), failure=failure)
+
+    assert told.blocked_by == BlockedBy("Quota", "exceeded quota: few", count=3, since=NOW)
 
 
 def test_an_unusable_selector_stalls() -> None:
