@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from kube_runtime.api import ApiClient
-from kube_runtime.resource import PODS
+from kube_runtime.resource import PODS, Json, uid_of
 from tests.contract.workloads.census import census
 from tests.contract.workloads.world import World, bare_pod, running_controllers
 from tests.faults import faults
-from tests.faults.proxy import WATCHES, FaultProxy, requests
+from tests.faults.proxy import WATCHES, FaultProxy, Seen, requests
 from workloads.names import PODSETS, ROLLOUTS
 
 pytestmark = pytest.mark.contract
@@ -20,6 +20,10 @@ POD_DELETIONS = requests(method="DELETE", part="/pods/")
 PODSET_POSTS = requests(method="POST", part="/podsets")
 STATUS_WRITES = requests(method="PUT", part="/status")
 OWNER_READS = requests(method="GET", part="/podsets/web")
+
+
+def is_pod_watch(seen: Seen) -> bool:
+    return seen.is_watch and seen.path.endswith("/pods")
 
 
 @pytest.fixture
@@ -109,6 +113,57 @@ async def test_a_watch_that_stands_still_makes_nobody_create_twice(
         await has_exactly(disturbed, 6)
 
     assert counted.most == 6
+
+
+async def test_a_watch_frozen_for_longer_than_we_trust_it_makes_no_pod_too_many(
+    world: World, proxy: FaultProxy
+) -> None:
+    client = await ApiClient.connect(
+        kubeconfig=str(proxy.kubeconfig), user_agent="levelset-tests", timeout_seconds=2
+    )
+    controllers = running_controllers(client, world.namespace, expectation_seconds=1.0)
+    async with client, controllers, census(world.api, world.namespace) as counted:
+        proxy.fail(faults.stall_stream(), when=is_pod_watch, times=None)
+        before = proxy.count(is_pod_watch)
+        proxy.cut_watches()
+
+        async def is_frozen() -> None:
+            assert proxy.count(is_pod_watch) > before
+
+        await world.eventually(is_frozen)
+        await world.podset(5)
+        await has_exactly(world, 5)
+        await world.scale(PODSETS, "web", 8)
+        await has_exactly(world, 8)
+
+        assert (counted.most, counted.created) == (8, 8)
+
+
+async def test_a_hundred_deletions_behind_a_history_that_is_gone_are_all_made_up_for(
+    disturbed: World, proxy: FaultProxy
+) -> None:
+    await disturbed.podset(100)
+    old = await disturbed.has_pods(100)
+    await disturbed.has_status(PODSETS, replicas=100)
+
+    async with census(disturbed.api, disturbed.namespace) as counted:
+        proxy.fail(faults.answer(410, reason="Expired"), when=WATCHES, times=6)
+        proxy.cut_watches()
+        path = PODS.path(namespace=disturbed.namespace)
+        await disturbed.api.request("DELETE", path)
+
+        async def are_replaced() -> None:
+            new = uids(await disturbed.pods())
+            assert len(new - uids(old)) == 100, len(new)
+
+        await disturbed.eventually(are_replaced)
+        await has_exactly(disturbed, 100)
+
+    assert counted.most <= 100
+
+
+def uids(pods: list[Json]) -> set[str]:
+    return {uid_of(pod) for pod in pods}
 
 
 async def test_a_history_that_is_gone_loses_no_deletion(

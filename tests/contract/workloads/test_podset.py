@@ -11,6 +11,7 @@ from kube_runtime.resource import PODS, RESOURCE_QUOTAS, Json, controller_of, ui
 from local_cluster.kubectl import Kubectl
 from tests.contract.workloads.world import World, bare_pod, template
 from workloads.names import PODSETS
+from workloads.podset.pod_additions import SAFE_TO_EVICT
 
 pytestmark = pytest.mark.contract
 
@@ -35,7 +36,7 @@ async def test_pods_are_made_from_the_template(controlled: World) -> None:
             True,
         )
         assert pod["metadata"]["labels"] == {"app": "web", "tier": "front"}
-        assert pod["metadata"]["annotations"] == {"note": "x"}
+        assert pod["metadata"]["annotations"] == {"note": "x", SAFE_TO_EVICT: "true"}
         assert pod["metadata"]["name"].startswith("web-")
     await controlled.has_status(
         PODSETS, replicas=3, fullyLabeledReplicas=3, readyReplicas=0, selector="app=web"
@@ -202,6 +203,27 @@ async def test_a_podset_created_anew_under_its_name_takes_the_orphans(controlled
     await controlled.eventually(adopted)
     assert uid_of(old) != uid_of(new)
     assert names_of(await controlled.pods()) == names_of(pods)
+
+
+async def test_a_namesake_made_at_once_has_nothing_to_do_with_the_old_pods(
+    controlled: World,
+) -> None:
+    old = await controlled.podset(3)
+    pods = await controlled.has_pods(3)
+
+    # The garbage collector does not run here: the old pods stay for as long as anybody looks.
+    await controlled.delete(PODSETS, "web", propagation_policy="Background")
+    new = await controlled.podset(2)
+
+    await controlled.has_status(PODSETS, replicas=2, terminatingReplicas=0)
+    owners = {
+        pod["metadata"]["name"]: owner.uid
+        for pod in await controlled.has_pods(5)
+        if (owner := controller_of(pod)) is not None
+    }
+    assert {name for name, uid in owners.items() if uid == uid_of(old)} == names_of(pods)
+    assert list(owners.values()).count(uid_of(new)) == 2
+    await controlled.stays(lambda: controlled.has_pods(5))
 
 
 async def test_a_podset_that_waits_for_its_dependents_makes_no_pods(controlled: World) -> None:
