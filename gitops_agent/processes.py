@@ -100,5 +100,8 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Kill what is left of the group; its leader may be gone while helpers of it still run."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    # asyncio's wait() also waits for the end of both pipes, which never comes when one was full
+    # and nobody reads on, or when a helper that has left the group holds it.
+    process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 - no public way
     if process.returncode is None:
         await process.wait()

@@ -72,6 +72,8 @@ class _GitHttp:
         finally:
             if backend.returncode is None:
                 backend.kill()
+            # Its wait() is also for the end of the pipes, and nobody reads what they still hold.
+            backend._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 - no public way
             await backend.wait()
 
     def _user_of(self, request: web.Request) -> str | None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -48,6 +49,17 @@ async def test_a_child_is_killed_when_its_caller_gives_up(tmp_path: Path) -> Non
 async def test_a_child_that_shouts_is_cut_off(tmp_path: Path) -> None:
     with pytest.raises(LimitExceeded, match="1000 bytes"):
         await run(["yes"], cwd=tmp_path, env=ENV, limits=LIMITS)
+
+
+async def test_a_helper_that_has_left_the_group_holds_nobody_up(tmp_path: Path) -> None:
+    script = "setsid sh -c 'echo $$ > pid; exec sleep 300' & until [ -s pid ]; do :; done; yes"
+
+    try:
+        async with asyncio.timeout(10):
+            with pytest.raises(LimitExceeded, match="1000 bytes"):
+                await run(["sh", "-c", script], cwd=tmp_path, env=ENV, limits=LIMITS)
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 async def test_errors_are_kept_by_their_end_and_the_environment_is_only_what_is_given(
