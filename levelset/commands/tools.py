@@ -5,6 +5,7 @@
 
 import argparse
 import sys
+import threading
 import time
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 
@@ -63,8 +64,11 @@ def _install(args: argparse.Namespace) -> int:
     return 0
 
 
-def install(purpose: Purpose, *, with_apt: bool) -> bool:
-    """Get what is missing, with progress on standard error; False when nothing was."""
+def install(purpose: Purpose, *, with_apt: bool, cancel: threading.Event | None = None) -> bool:
+    """Get what is missing, with progress on standard error; False when nothing was.
+
+    Another thread ends it by setting `cancel`; an error or Ctrl-C in here ends the builds too.
+    """
     missing = Missing.look(purpose)
     if not missing.programs and not missing.packages:
         return False
@@ -73,9 +77,14 @@ def install(purpose: Purpose, *, with_apt: bool) -> bool:
         names = " ".join(each.name for each in missing.programs)
         _say(f"building {names}: up to {_span(expected)}, once per machine and version")
     progress = Progress(total=expected)
-    work = start(missing, progress, with_apt=with_apt, report=_say)
-    _follow(work, progress)
-    for each in work:
+    cancel = cancel or threading.Event()
+    work = start(missing, progress, with_apt=with_apt, report=_say, cancel=cancel)
+    try:
+        _follow(work, progress)
+    finally:
+        failed = [each for each in work if each.done() and each.exception()]
+        cancel.set()  # whatever still runs would be for nothing
+    for each in (*failed, *work):
         each.result()
     return True
 
@@ -97,14 +106,16 @@ def _follow_with_bar(work: list[Future[None]], progress: Progress) -> None:
 
 
 def _follow_with_lines(work: list[Future[None]], progress: Progress) -> None:
-    told, next_line = 0, time.monotonic() + _LINE_EVERY_SECONDS
+    told, next_line, last = 0, time.monotonic() + _LINE_EVERY_SECONDS, ""
     while not _ended(work):
         for name in progress.finished[told:]:
             _say(f"built {name}")
             told += 1
         if (now := time.monotonic()) > next_line:
-            _say(_words(progress, now))
-            next_line = now + _LINE_EVERY_SECONDS
+            words = _words(progress, now)
+            if words != last:
+                _say(words)
+            next_line, last = now + _LINE_EVERY_SECONDS, words
     for name in progress.finished[told:]:
         _say(f"built {name}")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Sequence
 
 from kube_runtime.resource import Json
@@ -20,8 +21,13 @@ METRICS_READER = "levelset-metrics-reader"
 
 async def install(options: Options, step: Step) -> None:
     """Install what the demo needs and this machine lacks."""
-    purpose = Purpose.DEMO
-    got = await asyncio.to_thread(tools.install, purpose, with_apt=options.install_packages)
+    cancel = threading.Event()
+    try:
+        got = await asyncio.to_thread(
+            tools.install, Purpose.DEMO, with_apt=options.install_packages, cancel=cancel
+        )
+    finally:
+        cancel.set()  # on SIGTERM the thread goes on until it is told
     step.note("built or installed what was missing" if got else "everything is here")
     for program, package in _SERVICES.items():
         running.find_program(program, package=package)  # before anything is started

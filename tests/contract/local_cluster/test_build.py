@@ -1,6 +1,9 @@
+import fcntl
 import os
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -56,6 +59,34 @@ def test_a_failed_build_is_one_line_with_the_compiler_s_words_and_leaves_no_prog
     assert "pause: `go build` failed:" in line
     assert "levelset.dev/tools/nothing" in line
     assert not lookup.cache_path(missing).exists()
+
+
+def test_a_build_that_is_stopped_ends_soon_and_leaves_no_program(
+    go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOCACHE", str(tmp_path / "gocache"))  # so that it takes minutes
+    etcd, cancel = catalogue.program("etcd"), threading.Event()
+    threading.Timer(1.0, cancel.set).start()
+    started = time.monotonic()
+
+    with pytest.raises(build.BuildFailed, match=r"etcd: `go build` was stopped"):
+        build.build(etcd, go, cancel)
+
+    assert time.monotonic() - started < 15
+    assert not lookup.cache_path(etcd).exists()
+    assert not list((tmp_path / "levelset" / "bin").rglob("*.new"))
+
+
+def test_waiting_for_another_process_s_build_can_be_stopped(go: Path) -> None:
+    lock = lookup.cache_path(PAUSE).with_name(".pause.lock")
+    lock.parent.mkdir(parents=True)
+    cancel = threading.Event()
+    cancel.set()
+
+    with lock.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(build.BuildFailed, match="another process builds the same"):
+            build.build(PAUSE, go, cancel)
 
 
 def test_go_that_is_too_old_is_no_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
