@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# One process for the node tests, which begin first, and two for all others: see tests/shares.py.
+SHARED := -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test check unit format bench lock clean
@@ -23,7 +25,7 @@ demo: $(STAMP)  ## a push to Git becomes running, verified, measured pods (KEEP=
 
 test: $(STAMP)  ## unit, contract and node tests; installs what they need
 	$(BIN)/levelset tools install --for tests $(if $(NO_APT),--no-apt)
-	$(BIN)/pytest -m "not bench and not kind" --durations=15
+	$(BIN)/pytest $(SHARED) -m "not bench and not kind" --durations=15
 
 check: $(STAMP)  ## format, lint, types, layers, unit tests
 	$(BIN)/ruff format --check .

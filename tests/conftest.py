@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 CRDS = ROOT / "deploy" / "crds"
-pytest_plugins = ["tests.services_fixtures", "tests.node_fixtures", "tests.node_guard"]
+pytest_plugins = [
+    "tests.services_fixtures",
+    "tests.node_fixtures",
+    "tests.node_guard",
+    "tests.shares",
+]
 _Made = TypeVar("_Made")
 
 

@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -38,16 +39,24 @@ _STEPS = 7  # network, namespaces, control plane, containerd, kubelet, CoreDNS, 
 
 
 @pytest.fixture
-def provider(tmp_path: Path) -> Iterator[EmbeddedProvider]:
-    made = EmbeddedProvider(tmp_path)
+def clusters() -> Iterator[Path]:
+    """A folder of this test's own for clusters; short, since sockets lie in it."""
+    folder = Path(tempfile.mkdtemp(prefix="lvl-"))
+    yield folder
+    subprocess.run(["rm", "-rf", folder], check=True, timeout=30)
+
+
+@pytest.fixture
+def provider(clusters: Path) -> Iterator[EmbeddedProvider]:
+    made = EmbeddedProvider(clusters)
     yield made
-    for directory in tmp_path.iterdir():
+    for directory in clusters.iterdir():
         if directory.is_dir():
             made.down(directory.name, lambda _: None)
 
 
 def test_down_leaves_the_machine_as_it_was(
-    provider: EmbeddedProvider, tmp_path: Path, userland_archive: Path
+    provider: EmbeddedProvider, clusters: Path, userland_archive: Path
 ) -> None:
     before = Machine.look()
     cluster = provider.up(ClusterPlan(name="clean", nodes=2), lambda _: None)
@@ -57,7 +66,7 @@ def test_down_leaves_the_machine_as_it_was(
 
     provider.down("clean", lambda _: None)
 
-    _assert_nothing_is_left(tmp_path, "clean")
+    _assert_nothing_is_left(clusters, "clean")
     assert Machine.look() == before
     # The host's own firewall, mounts and namespaces are not touched even while it is up.
     assert (while_up.firewall, while_up.mounts) == (before.firewall, before.mounts)
@@ -65,34 +74,34 @@ def test_down_leaves_the_machine_as_it_was(
 
 
 @pytest.mark.parametrize("step", range(_STEPS))
-def test_down_is_clean_after_a_crash_at_any_step(tmp_path: Path, step: int) -> None:
+def test_down_is_clean_after_a_crash_at_any_step(clusters: Path, step: int) -> None:
     before = Machine.look()
-    crashed = _up_in_another_process(tmp_path, lines=step)
+    crashed = _up_in_another_process(clusters, lines=step)
     assert crashed.wait(timeout=120) == -signal.SIGKILL
 
-    EmbeddedProvider(tmp_path).down("crash", lambda _: None)
+    EmbeddedProvider(clusters).down("crash", lambda _: None)
 
-    _assert_nothing_is_left(tmp_path, "crash")
+    _assert_nothing_is_left(clusters, "crash")
     assert Machine.look() == before
 
 
 @pytest.mark.parametrize("seconds", [0.6, 0.8, 1.2, 2.0, 3.5])
-def test_down_is_clean_after_a_crash_at_any_time(tmp_path: Path, seconds: float) -> None:
+def test_down_is_clean_after_a_crash_at_any_time(clusters: Path, seconds: float) -> None:
     before = Machine.look()
-    running = _up_in_another_process(tmp_path, lines=1000)
+    running = _up_in_another_process(clusters, lines=1000)
     timer = threading.Timer(seconds, running.kill)
     timer.start()
     running.wait(timeout=120)
     timer.cancel()
 
-    EmbeddedProvider(tmp_path).down("crash", lambda _: None)
+    EmbeddedProvider(clusters).down("crash", lambda _: None)
 
-    _assert_nothing_is_left(tmp_path, "crash")
+    _assert_nothing_is_left(clusters, "crash")
     assert Machine.look() == before
 
 
-def test_up_repairs_a_half_made_cluster(provider: EmbeddedProvider, tmp_path: Path) -> None:
-    _up_in_another_process(tmp_path, lines=4).wait(timeout=120)
+def test_up_repairs_a_half_made_cluster(provider: EmbeddedProvider, clusters: Path) -> None:
+    _up_in_another_process(clusters, lines=4).wait(timeout=120)
     half_made = provider.status("crash")
     said: list[str] = []
 
@@ -116,16 +125,16 @@ def test_up_repairs_a_cluster_whose_program_has_died(provider: EmbeddedProvider)
 
 
 def test_down_without_the_folder_still_finds_everything(
-    provider: EmbeddedProvider, tmp_path: Path
+    provider: EmbeddedProvider, clusters: Path
 ) -> None:
     provider.up(ClusterPlan(name="lost", nodes=1), lambda _: None)
-    (tmp_path / "lost").rename(tmp_path / "elsewhere")
+    (clusters / "lost").rename(clusters / "elsewhere")
     try:
         provider.down("lost", lambda _: None)
 
-        _assert_nothing_is_left(tmp_path, "lost")
+        _assert_nothing_is_left(clusters, "lost")
     finally:
-        subprocess.run(["rm", "-rf", tmp_path / "elsewhere"], check=True, timeout=30)
+        subprocess.run(["rm", "-rf", clusters / "elsewhere"], check=True, timeout=30)
 
 
 def test_two_clusters_are_up_at_once_and_do_not_meet(
@@ -147,9 +156,9 @@ def test_two_clusters_are_up_at_once_and_do_not_meet(
 
 
 def test_a_second_command_on_the_same_cluster_is_told_to_wait(
-    provider: EmbeddedProvider, tmp_path: Path
+    provider: EmbeddedProvider, clusters: Path
 ) -> None:
-    with Place.of("held", tmp_path).locked(), pytest.raises(ClusterError, match="wait for it"):
+    with Place.of("held", clusters).locked(), pytest.raises(ClusterError, match="wait for it"):
         provider.down("held", lambda _: None)
 
 
@@ -191,9 +200,9 @@ def _assert_nothing_is_left(clusters: Path, name: str) -> None:
     assert list(Path("/sys/fs/cgroup").rglob(place.cgroup)) == []
 
 
-def test_a_state_folder_that_is_too_deep_is_said_before_anything_is_made(tmp_path: Path) -> None:
+def test_a_state_folder_that_is_too_deep_is_said_before_anything_is_made(clusters: Path) -> None:
     machine = Machine.look()
-    provider = EmbeddedProvider(tmp_path / ("deep" * 20))
+    provider = EmbeddedProvider(clusters / ("deep" * 20))
 
     with pytest.raises(ClusterError, match=r"at most 104 bytes.*XDG_STATE_HOME to a shorter"):
         provider.up(ClusterPlan(name="deep", nodes=1), lambda _: None)
