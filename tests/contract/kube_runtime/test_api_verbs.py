@@ -16,6 +16,7 @@ from kube_runtime.errors import (
     KindNotServed,
     LostLeadership,
     NotFound,
+    TooManyRequests,
 )
 from kube_runtime.resource import (
     CONFIG_MAPS,
@@ -318,8 +319,13 @@ async def test_a_version_that_the_server_forgot_is_gone(api: ApiClient, namespac
     definition = await api.create(CUSTOM_RESOURCE_DEFINITIONS, widget_definition(group))
 
     async def from_the_beginning() -> None:
-        async for _ in api.watch(widgets, resource_version="1", timeout_seconds=5):
-            pass
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    async for _ in api.watch(widgets, resource_version="1", timeout_seconds=5):
+                        pass
+                except TooManyRequests:  # the server's cache of a kind that is new to it fills
+                    await asyncio.sleep(0.1)
 
     try:
         widgets = await served(api, group)
