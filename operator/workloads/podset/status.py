@@ -48,12 +48,14 @@ def next_status(
     """Describe the pods as the sync found them, and what kept it from its aim."""
     pods = tuple(pods)
     active = [pod for pod in pods if pod.is_active]
-    wanted_labels = podset.template_labels.items()
+    wanted = podset.template_labels
     available = [pod for pod in active if pod.is_available(podset.min_ready_seconds, now)]
     told = failure or _failure_of(backoff)
     return PodSetStatus(
         replicas=len(active),
-        fully_labeled_replicas=sum(wanted_labels <= pod.labels.items() for pod in active),
+        fully_labeled_replicas=sum(
+            pod.labels == wanted or wanted.items() <= pod.labels.items() for pod in active
+        ),
         ready_replicas=sum(pod.is_ready for pod in active),
         available_replicas=len(available),
         terminating_replicas=sum(pod.is_terminating for pod in pods),
