@@ -19,11 +19,12 @@ from kube_runtime.clock import Clock
 from kube_runtime.resource import Json
 from levelset.rollout import facts, history
 from levelset.rollout.history import Revision
-from levelset.rollout.snapshot import Snapshot
+from levelset.rollout.snapshot import Snapshot, StepState
 from levelset.rollout.spans import span
 from levelset.rollout.verdict import Phase, Verdict
 
 _BAR_WIDTH: Final = 30
+_FAILED: Final = "Failed"
 _SPINNER: Final = Spinner("dots", style="cyan")
 _MARKS: Final = {Phase.DONE: ("✔", "green"), Phase.FAILED: ("✘", "red")}
 
@@ -67,7 +68,8 @@ def picture(
     parts: list[RenderableType] = [_head(seen, verdict, elapsed_seconds), _bars(seen)]
     if shown := _shown(seen, history.revisions(podsets)):
         parts.append(_revisions(seen, shown))
-    parts += [_steps(seen)] if seen.steps else []
+    if seen.steps and seen.step is not None:
+        parts.append(_steps(seen, seen.step))
     parts += [
         Text.assemble(("  ! ", "bold yellow"), (line, "yellow"))
         for line in facts.details(seen)
@@ -79,13 +81,15 @@ def picture(
 def _head(seen: Snapshot, verdict: Verdict, elapsed_seconds: float) -> RenderableType:
     """Say it in one line; a warning's evidence stands below, where there is room for it."""
     row = Table.grid(padding=(0, 1))
-    elapsed = Text(f"({span(max(1, round(elapsed_seconds)))})", style="dim")
-    text = Text(verdict.text.partition(" (Warning: ")[0], style="bold", overflow="fold")
+    text = Text.assemble(
+        (verdict.text.partition(" (Warning: ")[0], "bold"),
+        (f" ({span(max(1, round(elapsed_seconds)))})", "dim"),
+    )
     if verdict.phase is Phase.WAITING:
-        row.add_row(Text("‖", style="yellow") if seen.is_paused else _SPINNER, text, elapsed)
+        row.add_row(Text("‖", style="yellow") if seen.is_paused else _SPINNER, text)
     else:
         mark, style = _MARKS[verdict.phase]
-        row.add_row(Text(mark, style=f"bold {style}"), text, elapsed)
+        row.add_row(Text(mark, style=f"bold {style}"), text)
     return row
 
 
@@ -148,19 +152,17 @@ def _images(template: Json) -> Iterator[str]:
         yield str(container.get("image", ""))
 
 
-def _steps(seen: Snapshot) -> RenderableType:
+def _steps(seen: Snapshot, at: StepState) -> RenderableType:
     grid = Table.grid(padding=(0, 1))
-    at = seen.step.index if seen.step is not None else len(seen.steps)
     for index, step in enumerate(seen.steps):
         mark, style = _mark(index, at)
-        text = facts.step_text(step)
-        if index == at and seen.step is not None and seen.step.message:
-            text = f"{text}: {seen.step.message}"
-        grid.add_row(Text(mark, style=style), Text(text, style=style if index == at else "dim"))
+        is_present = index == at.index
+        text = facts.step_text(step) + (f": {at.message}" if is_present and at.message else "")
+        grid.add_row(Text(mark, style=style), Text(text, style=style if is_present else "dim"))
     return Padding(grid, (0, 0, 0, 2), expand=False)
 
 
-def _mark(index: int, at: int) -> tuple[str, str]:
-    if index < at:
-        return "✔", "green"
-    return ("▶", "bold cyan") if index == at else ("·", "dim")
+def _mark(index: int, at: StepState) -> tuple[str, str]:
+    if index != at.index:
+        return ("✔", "green") if index < at.index else ("·", "dim")
+    return ("✘", "bold red") if at.state == _FAILED else ("▶", "bold cyan")
