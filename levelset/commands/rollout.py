@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -14,9 +14,10 @@ from kube_runtime.api import ApiClient
 from kube_runtime.clock import SYSTEM_CLOCK
 from kube_runtime.errors import LevelsetError
 from kube_runtime.resource import Json, Key
-from levelset.rollout import changes, flags, following, history, reading, targets
+from levelset.rollout import changes, configs, flags, following, history, reading, targets
 from levelset.rollout.changes import Change
 from levelset.rollout.following import Display
+from levelset.rollout.history import Revision
 from levelset.rollout.lines import Lines
 from levelset.rollout.live import Live
 from levelset.rollout.snapshot import snapshot_of
@@ -171,21 +172,25 @@ async def _history(api: ApiClient, key: Key, args: argparse.Namespace) -> None:
 async def _undo(api: ApiClient, key: Key, args: argparse.Namespace) -> None:
     if args.dry_run == "client":
         rollout = await reading.read(api, key)
-        wanted = changes.revision_to_undo_to(
-            snapshot_of(rollout),
-            await reading.podsets_of(api, rollout),
-            to_revision=args.to_revision,
-        )
+        wanted = _wanted(rollout, await reading.podsets_of(api, rollout), args)
         text = history.template_text(wanted.template, change_cause=wanted.change_cause)
         print(f"{changes.shown_name(rollout)} {text} (dry run)")
         return
 
     async def plan(rollout: Json) -> Change:
         podsets = await reading.podsets_of(api, rollout)
-        return changes.undo(rollout, podsets, to_revision=args.to_revision)
+        wanted = _wanted(rollout, podsets, args)
+        present = changes.present_podset(snapshot_of(rollout), podsets)
+        unsettled = configs.unsettled(wanted.podset, present)
+        live = await reading.versions_of(api, key.namespace, unsettled)
+        return changes.undo(rollout, podsets, wanted, live=live)
 
     is_dry = args.dry_run == "server"
     _tell(key, await write(api, key, plan, dry_run=is_dry), is_dry=is_dry)
+
+
+def _wanted(rollout: Json, podsets: Sequence[Json], args: argparse.Namespace) -> Revision:
+    return changes.revision_to_undo_to(snapshot_of(rollout), podsets, to_revision=args.to_revision)
 
 
 async def _write(

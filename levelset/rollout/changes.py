@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Final
 
 from kube_runtime.conditions import format_time
-from kube_runtime.resource import Json, annotations_of, resource_version_of
+from kube_runtime.resource import Json, annotations_of, resource_version_of, uid_of
 from levelset.rollout import configs, history
+from levelset.rollout.configs import Live
 from levelset.rollout.errors import NoSuchRevision, Refused
 from levelset.rollout.history import CHANGE_CAUSE, Revision
 from levelset.rollout.snapshot import Snapshot, snapshot_of
@@ -84,16 +85,17 @@ def retry(rollout: Json, *, now: datetime) -> Change:
     )
 
 
-def undo(rollout: Json, podsets: Sequence[Json], *, to_revision: int = 0) -> Change:
-    """Write the template of an earlier revision back; 0 is the one before, or the known good one."""
+def undo(rollout: Json, podsets: Sequence[Json], wanted: Revision, *, live: Live) -> Change:
+    """Write the template of an earlier revision back."""
     seen = snapshot_of(rollout)
-    wanted = revision_to_undo_to(seen, podsets, to_revision=to_revision)
     if seen.is_paused:
         raise Refused(
             "you cannot rollback a paused rollout; resume it first with "
             f"'kubectl levelset rollout resume rollout/{seen.name}' and try again"
         )
-    back = configs.restored(wanted.podset, present_podset(seen, podsets))
+    back = configs.restored(
+        wanted.podset, present_podset(seen, podsets), rollout_uid=uid_of(rollout), live=live
+    )
     if templates.are_equal(back.template, rollout["spec"]["template"]):
         said = f"skipped rollback (current template already matches revision {wanted.number})"
         return Change(said, note=_held_note(seen, wanted))
@@ -117,7 +119,7 @@ def present_podset(seen: Snapshot, podsets: Sequence[Json]) -> Json | None:
 def revision_to_undo_to(
     seen: Snapshot, podsets: Sequence[Json], *, to_revision: int = 0
 ) -> Revision:
-    """Choose the revision; raises NoSuchRevision."""
+    """Choose the revision; 0 is the one before, or the known good one; raises NoSuchRevision."""
     there = history.revisions(podsets)
     if to_revision:
         return history.find(there, to_revision)

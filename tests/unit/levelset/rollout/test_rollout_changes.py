@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
-from kube_runtime.resource import Json
+from kube_runtime.resource import Json, Uid
 from levelset.rollout import changes, history
+from levelset.rollout.configs import Live
 from levelset.rollout.errors import NoSuchRevision, Refused
 from levelset.rollout.snapshot import snapshot_of
+from workloads.rollout.config.record import Version, copy_name
+from workloads.rollout.config.references import Source
 
 NOW = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 HELD = {"revision": 3, "podSet": "web-c", "reason": "CrashLoop", "message": "exit code 1"}
@@ -66,8 +69,15 @@ def written(change: changes.Change) -> dict[str, Any]:
     return {operation["path"]: operation["value"] for operation in change.patch[1:]}
 
 
+def undo(
+    raw: Json, podsets: list[Json], *, to_revision: int = 0, live: Live | None = None
+) -> changes.Change:
+    wanted = changes.revision_to_undo_to(snapshot_of(raw), podsets, to_revision=to_revision)
+    return changes.undo(raw, podsets, wanted, live=live or {})
+
+
 def test_undo_writes_the_template_before_back_without_the_hash() -> None:
-    change = changes.undo(rollout(), PODSETS)
+    change = undo(rollout(), PODSETS)
 
     assert change.said == "rolled back"
     assert written(change) == {"/spec/template": template("web:2")}
@@ -76,7 +86,7 @@ def test_undo_writes_the_template_before_back_without_the_hash() -> None:
 def test_undo_goes_to_any_revision_and_takes_its_change_cause_along() -> None:
     mine = {history.CHANGE_CAUSE: "third", "team": "shop"}
 
-    change = changes.undo(rollout(annotations=mine), PODSETS, to_revision=1)
+    change = undo(rollout(annotations=mine), PODSETS, to_revision=1)
 
     assert written(change) == {
         "/spec/template": template("web:1"),
@@ -85,7 +95,7 @@ def test_undo_goes_to_any_revision_and_takes_its_change_cause_along() -> None:
 
 
 def test_undo_to_the_present_template_does_nothing() -> None:
-    change = changes.undo(rollout(), PODSETS, to_revision=3)
+    change = undo(rollout(), PODSETS, to_revision=3)
 
     assert change.said == "skipped rollback (current template already matches revision 3)"
     assert change.patch == []
@@ -94,13 +104,13 @@ def test_undo_to_the_present_template_does_nothing() -> None:
 def test_undo_of_a_held_revision_goes_to_the_known_good_one() -> None:
     status = {"held": HELD, "knownGood": {"revision": 1}}
 
-    change = changes.undo(rollout(status=status), PODSETS)
+    change = undo(rollout(status=status), PODSETS)
 
     assert written(change)["/spec/template"] == template("web:1")
 
 
 def test_undo_to_the_held_revision_says_that_it_is_held() -> None:
-    change = changes.undo(rollout(status={"held": HELD}), PODSETS, to_revision=3)
+    change = undo(rollout(status={"held": HELD}), PODSETS, to_revision=3)
 
     assert change.patch == []
     assert "revision 3 is held since it failed (CrashLoop: exit code 1)" in change.note
@@ -120,7 +130,7 @@ def test_undo_to_what_is_not_there_is_refused(
     podsets: list[Json], to_revision: int, said: str
 ) -> None:
     with pytest.raises(NoSuchRevision) as caught:
-        changes.undo(rollout(), podsets, to_revision=to_revision)
+        undo(rollout(), podsets, to_revision=to_revision)
 
     assert said in str(caught.value)
 
@@ -129,7 +139,7 @@ def test_a_paused_rollout_is_neither_rolled_back_nor_restarted() -> None:
     paused = rollout(paused=True)
 
     with pytest.raises(Refused, match="you cannot rollback a paused rollout; resume it first"):
-        changes.undo(paused, PODSETS)
+        undo(paused, PODSETS)
     with pytest.raises(Refused, match="can't restart paused rollout"):
         changes.restart(paused, now=NOW)
 
@@ -152,7 +162,7 @@ def test_undo_names_copies_only_of_the_configuration_that_has_changed_since() ->
     before = with_config(podset("web-b", 2, "web:2", **CONFIGURED), "settings-old", "key-1")
     present = with_config(podset("web-c", 3, "web:3", **CONFIGURED_NOW), "settings-new", "key-1")
 
-    change = changes.undo(rollout(), [before, present])
+    change = undo(rollout(), [before, present])
 
     spec = written(change)["/spec/template"]["spec"]
     assert spec["containers"][0]["envFrom"] == [
@@ -167,8 +177,33 @@ def test_undo_of_a_change_of_configuration_alone_is_no_skipped_one() -> None:
     present = with_config(podset("web-c", 3, "web:3", **CONFIGURED_NOW), "settings-new", "key-1")
     raw = with_config(rollout(), "settings", "key")
 
-    assert changes.undo(raw, [before, present]).said == "rolled back"
-    assert "skipped" in changes.undo(raw, [before, present], to_revision=3).said
+    assert undo(raw, [before, present]).said == "rolled back"
+    assert "skipped" in undo(raw, [before, present], to_revision=3).said
+
+
+SETTINGS = Source("ConfigMap", "settings")
+
+
+@pytest.mark.parametrize(
+    ("version", "named"), [("1", "settings"), ("2", "the copy"), (None, "the copy")]
+)
+def test_where_the_present_revision_does_not_tell_what_is_there_does(
+    version: str | None, named: str
+) -> None:
+    raw = rollout()
+    raw["metadata"]["uid"] = "rollout"
+    copy = copy_name(Uid("rollout"), SETTINGS, Version("source", "1"))
+    record = f'{{"ConfigMap/settings":"{copy}"}}'
+    before = podset("web-b", 2, "web:2", **{"levelset.dev/config": record})
+    present = with_config(podset("web-c", 3, "web:3"), "pinned-before", "key")
+    live = {SETTINGS: Version("source", version)} if version else {}
+
+    change = undo(raw, [with_config(before, copy, "key"), present], live=live)
+
+    spec = written(change)["/spec/template"]["spec"]
+    assert spec["containers"][0]["envFrom"][0] == {
+        "configMapRef": {"name": copy if named == "the copy" else named}
+    }
 
 
 def test_pause_and_resume_switch_the_spec() -> None:
