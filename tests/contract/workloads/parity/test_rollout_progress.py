@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kube_runtime.resource import PODS
+from kube_runtime.resource import PODS, RESOURCE_QUOTAS
 from tests.contract.workloads.parity.revisions import has_sizes, sizes
 from tests.contract.workloads.world import World, template
 from workloads.names import ROLLOUTS
@@ -127,6 +127,47 @@ async def test_growth_in_the_middle_of_a_rollout_waits_for_pods_that_are_going(
     await controlled.stays(lambda: wants(8))
     await controlled.finish_terminations()
     await controlled.eventually(lambda: wants(9))
+
+
+async def test_terminating_pods_of_all_revisions_are_summed_up(controlled: World) -> None:
+    await controlled.rollout(2, strategy={"rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}})
+    for image in ("web:1", "web:2"):
+        await controlled.set_image(image)
+        pods = await controlled.has_pods(2 if image == "web:1" else 4)
+        for pod in pods:
+            if not pod["spec"].get("nodeName"):
+                await controlled.bind(pod)  # so that its deletion takes its time
+                await controlled.make_ready(pod)
+        await controlled.has_pods(2)
+    await controlled.has_status(ROLLOUTS, replicas=2, terminatingReplicas=2, updatedReplicas=2)
+    (pod, *_) = await controlled.pods()
+
+    await controlled.delete(PODS, pod["metadata"]["name"])
+
+    await controlled.has_status(ROLLOUTS, replicas=2, terminatingReplicas=3)
+    await controlled.finish_terminations()
+    await controlled.has_status(ROLLOUTS, terminatingReplicas=0)
+
+
+async def test_a_rollout_goes_on_when_its_quota_is_lifted(live: World) -> None:
+    await live.rollout(1)
+    await live.is_complete()
+    quota = {"metadata": {"name": "one"}, "spec": {"hard": {"pods": "1"}}}
+    await live.create(RESOURCE_QUOTAS, {"apiVersion": "v1", "kind": "ResourceQuota", **quota})
+    body = {"status": {"hard": {"pods": "1"}, "used": {"pods": "1"}}}
+    await live.patch(RESOURCE_QUOTAS, "one", body, subresource="status")
+
+    await live.set_image("web:2")
+
+    async def is_told() -> None:
+        failure = await live.condition(ROLLOUTS, "ReplicaFailure")
+        assert failure.get("reason") == "FailedCreate"
+        await live.has_condition(ROLLOUTS, "Available", "True")
+
+    await live.eventually(is_told)
+    await live.delete(RESOURCE_QUOTAS, "one")
+    await live.is_complete(revision=2)
+    assert await live.condition(ROLLOUTS, "ReplicaFailure") == {}
 
 
 async def test_many_changes_in_a_row_end_with_the_last(live: World) -> None:
