@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kube_runtime.api import ApiClient
-from kube_runtime.resource import PODS, Json, is_deleting
-from tests.contract.workloads.world import World, running_controllers
+from kube_runtime.resource import NODES, PODS, Json, is_deleting
+from tests.contract.workloads.census import census
+from tests.contract.workloads.world import World, revision, running_controllers
 from tests.node_fixtures import USERLAND, NodeCluster
 from workloads.names import PODSETS, ROLLOUTS
 
@@ -215,3 +216,58 @@ async def test_a_lost_pod_is_replaced_and_a_lost_podset_too(world: World) -> Non
         await world.has_condition(ROLLOUTS, "Ready", "True")
 
     await world.eventually(all_new, seconds=SECONDS)
+
+
+async def test_a_template_that_the_node_refuses_makes_few_pods_and_leaves_the_old_ones(
+    world: World,
+) -> None:
+    await world.rollout(4, template=web("one", grace_seconds=2))
+    await is_complete(world, revision=1)
+    old = {pod["metadata"]["uid"] for pod in await world.pods()}
+    node = (await world.api.list(NODES)).items[0]["metadata"]["name"]
+    refused = web("two")
+    # Past the scheduler, so that it is the kubelet who says no.
+    refused["spec"] |= {"nodeName": node, "nodeSelector": {"no-node-has": "this"}}
+
+    async with census(world.api, world.namespace) as counted:
+        await world.patch(ROLLOUTS, "web", {"spec": {"template": refused}})
+
+        async def the_old_ones_serve() -> None:
+            assert counted.created < 10
+            assert (await world.status(ROLLOUTS))["availableReplicas"] >= 3
+
+        await world.stays(the_old_ones_serve, 60)
+    assert counted.created > 1  # it did go on trying
+
+    podset = next(each for each in await world.podsets() if revision(each) == "2")
+    failure = await world.condition(PODSETS, "ReplicaFailure", podset["metadata"]["name"])
+    assert failure["reason"] == "PodsFailed"
+    assert "NodeAffinity" in failure["message"]
+    assert podset["status"]["blockedBy"]["reason"] == "Admission"
+    living = {
+        pod["metadata"]["uid"] for pod in await world.pods() if pod["status"]["phase"] == "Running"
+    }
+    assert len(living & old) >= 3
+
+
+async def test_a_drain_needs_no_hook_in_the_template(
+    node_cluster: NodeCluster, world: World
+) -> None:
+    await expose(world)
+    plain = web("one", grace_seconds=2)
+    del plain["spec"]["containers"][0]["lifecycle"]
+    new = web("two", grace_seconds=2)
+    del new["spec"]["containers"][0]["lifecycle"]
+    strategy = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    await world.rollout(2, template=plain, strategy=strategy, drainSeconds=4)
+    await is_complete(world, revision=1)
+
+    async with asking(node_cluster, world) as answers:
+        await asyncio.sleep(1)
+        await world.patch(ROLLOUTS, "web", {"spec": {"template": new}})
+        await is_complete(world, revision=2)
+        await asyncio.sleep(1)
+        said = await answers()
+
+    assert said.count("FAILED") == 0
+    assert said[-1] == "two"
