@@ -8,6 +8,7 @@ Nothing of a cluster is touched by a command line that does not parse.
 import argparse
 import errno
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -120,6 +121,9 @@ def _words(error: OSError) -> str:
 
 def run() -> None:
     """Console script: exit with `main`'s code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a ✔ that a terminal lacks is no reason to fail
     sys.exit(main())
 
 

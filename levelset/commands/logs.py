@@ -21,6 +21,7 @@ _EXAMPLES: Final = """examples:
   levelset logs ro/web -c sidecar --previous
 """
 _MOST: Final = 50
+_ROOM: Final = 90  # of the 100 connections of the pool; looking for new pods needs some, too
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -52,7 +53,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument(
         "--max-log-requests",
-        type=_lines,
+        type=_requests,
         default=_MOST,
         metavar="N",
         help=f"read no more at once (default: {_MOST})",
@@ -63,9 +64,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def _lines(text: str) -> int | None:
     if text == "-1":
         return None
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"expected a number, found {text!r}")
     return int(text)
+
+
+def _requests(text: str) -> int:
+    number = int(text) if text.isdecimal() and len(text) < 6 else 0
+    if not 1 <= number <= _ROOM:
+        raise argparse.ArgumentTypeError(f"expected 1 to {_ROOM}, found {text!r}")
+    return number
 
 
 async def _run(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int:
@@ -87,7 +95,7 @@ async def _run(parser: argparse.ArgumentParser, args: argparse.Namespace) -> int
 
 async def _follow(api: ApiClient, key: Key, args: argparse.Namespace) -> None:
     write = partial(_write, has_prefix=args.prefix is not False, is_following=True)
-    most = args.max_log_requests or _MOST
+    most = args.max_log_requests
     await log_reading.follow(
         api, key, _wish(args), most=most, clock=SYSTEM_CLOCK, write=write, note=_note
     )
@@ -95,7 +103,7 @@ async def _follow(api: ApiClient, key: Key, args: argparse.Namespace) -> None:
 
 async def _print(api: ApiClient, key: Key, args: argparse.Namespace) -> None:
     wish = _wish(args)
-    found = await log_reading.look(api, key, wish, most=args.max_log_requests or _MOST)
+    found = await log_reading.look(api, key, wish, most=args.max_log_requests)
     has_prefix = len(found.sources) > 1 if args.prefix is None else args.prefix
     await log_reading.read_once(api, found.sources, wish, partial(_write, has_prefix=has_prefix))
     sys.stdout.flush()

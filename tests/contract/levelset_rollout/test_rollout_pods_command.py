@@ -102,6 +102,19 @@ async def test_a_trace_of_what_is_not_scheduled_says_so(controlled: World, level
     assert [pod["waitsFor"] for pod in traced["pods"]] == ["Scheduled", "Scheduled"]
 
 
+async def test_a_terminal_without_unicode_gets_a_trace_all_the_same(
+    controlled: World, levelset: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    await controlled.rollout(1)
+    await controlled.has_pods(1)
+
+    said = await levelset("trace", "ro/web")
+
+    assert said.code == 0, said
+    assert "pod created" in said.out
+
+
 async def test_what_is_not_there_is_one_line(world: World, levelset: Cli) -> None:
     for words in (("trace", "nobody"), ("logs", "nobody"), ("exec", "nobody", "--", "ls")):
         said = await levelset(*words)

@@ -44,6 +44,7 @@ def test_a_rollout_is_named_as_with_kubectl(words: list[str], found: list[str]) 
         (["exec", "ro/web"], "-- COMMAND"),
         (["exec", "pod/web", "--", "ls"], "found 'pod/web'"),
         (["logs", "web", "--tail=few"], "expected a number, found 'few'"),
+        (["logs", "web", "--max-log-requests=500"], "expected 1 to 90, found '500'"),
         (["logs", "web", "-f", "-p"], "exclude each other"),
         (["logs", "web", "-c", "a", "--all-containers"], "exclude each other"),
         (["trace", "web", "-o", "xml"], "'xml'"),
