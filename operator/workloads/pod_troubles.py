@@ -53,10 +53,10 @@ def trouble_of(pod: Json) -> Trouble | None:
 
 
 def _failed(status: Json) -> Trouble:
-    """Tell a pod that its node refused from one that was started and failed."""
+    """Tell a pod that its node refused or put out, which gives a reason, from one that failed."""
     reason, message = status.get("reason"), status.get("message")
     text = cut(": ".join(filter(None, (reason, message))))
-    if reason and not status.get("containerStatuses"):
+    if reason:
         return Trouble("Admission", text)
     endings = (_ending(entry, "state") for entry in _containers(status))
     ending = next((entry for entry in endings if entry is not None), None)
@@ -64,8 +64,9 @@ def _failed(status: Json) -> Trouble:
 
 
 def _containers(status: Json) -> Iterator[dict[str, Any]]:
+    """Iterate over the containers that are not ready."""
     for field in ("initContainerStatuses", "containerStatuses"):
-        yield from status.get(field) or ()
+        yield from (entry for entry in status.get(field) or () if not entry.get("ready"))
 
 
 def _container(entry: dict[str, Any]) -> Trouble | None:

@@ -93,11 +93,10 @@ class Pod:
 
     def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
         """Tell whether the pod has been ready for long enough."""
-        if self.ready_since is None:
-            return False
-        return min_ready_seconds == 0 or now >= self.ready_since + timedelta(
-            seconds=min_ready_seconds
-        )
+        if min_ready_seconds == 0:
+            return self.is_ready
+        moment = self.available_at(min_ready_seconds)
+        return moment is not None and now >= moment
 
 
 def parse_pod(raw: Json) -> Pod:

@@ -95,6 +95,60 @@ def test_a_failed_pod_was_ready_when_it_ceased_to_be_so_later(
     assert not parse_pod(raw_pod(phase="Running", conditions=[ready])).has_been_ready
 
 
+_REASONS = st.sampled_from(["", "ErrImagePull", "CrashLoopBackOff", "ContainerCreating", "Other"])
+_STATES = st.sampled_from(
+    [
+        {},
+        {"running": {"startedAt": CREATED}},
+        {"terminated": {"exitCode": 1, "reason": "Error", "message": "x", "finishedAt": CREATED}},
+        {"terminated": {"exitCode": 0, "reason": "Completed"}},
+    ]
+) | st.builds(lambda reason: {"waiting": {"reason": reason, "message": "m" * 2000}}, _REASONS)
+_CONTAINERS = st.lists(
+    st.fixed_dictionaries(
+        {"name": st.sampled_from("abc"), "restartCount": st.integers(0, 3), "image": st.just("i")},
+        optional={"ready": st.booleans(), "state": _STATES, "lastState": _STATES},
+    ),
+    max_size=2,
+)
+_CONDITIONS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(["Ready", "PodScheduled", "DisruptionTarget", "Initialized"]),
+            "status": st.sampled_from(["True", "False"]),
+        },
+        optional={
+            "reason": st.just("Unschedulable"),
+            "message": st.just("0/3 nodes"),
+            "lastTransitionTime": st.sampled_from([CREATED, "2026-01-01T00:00:30Z"]),
+        },
+    ),
+    max_size=3,
+    unique_by=lambda entry: entry["type"],
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "phase": st.sampled_from(["Pending", "Running", "Failed", "Succeeded", "Unknown"]),
+            "reason": st.just("NodeAffinity"),
+            "message": st.just("refused"),
+            "startTime": st.just(CREATED),
+            "conditions": _CONDITIONS,
+            "containerStatuses": _CONTAINERS,
+            "initContainerStatuses": _CONTAINERS,
+        },
+    )
+)
+def test_what_is_kept_of_a_pod_is_all_that_is_read(status: Json) -> None:
+    raw = raw_pod(**status)
+    raw["spec"] = {"initContainers": [{"name": "a", "restartPolicy": "Always"}, {"name": "b"}]}
+
+    assert parse_pod(slim_pod(raw)) == parse_pod(raw)
+
+
 def test_a_pod_that_is_about_to_be_evicted_says_so() -> None:
     target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
     raw = raw_pod(conditions=[target])
