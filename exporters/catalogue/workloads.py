@@ -39,6 +39,21 @@ METRICS: tuple[Metric, ...] = (
         help="Rollouts that came to an end: all pods new and available, or no progress in time.",
     ),
     Metric(
+        name="levelset_rollbacks_total",
+        type="counter",
+        labels={
+            "reason": (
+                "ProgressDeadlineExceeded",
+                "TooManyRestarts",
+                "TooManyFailedPods",
+                "CrashLoop",
+                "GateFailed",
+                "JobFailed",
+            )
+        },
+        help="Revisions that failed and made way for the last good one.",
+    ),
+    Metric(
         name="levelset_template_hash_collisions_total",
         type="counter",
         help="Names of new revisions that were taken by another template or another owner.",

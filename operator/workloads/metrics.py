@@ -16,6 +16,7 @@ class WorkloadsMetrics:
         self._claims = instruments.counter("levelset_claims_total")
         self._scalings = instruments.counter("levelset_podset_scalings_total")
         self._finished = instruments.counter("levelset_rollouts_finished_total")
+        self._rollbacks = instruments.counter("levelset_rollbacks_total")
         self._collisions = instruments.counter("levelset_template_hash_collisions_total")
         self._distrusted = instruments.counter("levelset_expectations_expired_total")
 
@@ -38,6 +39,10 @@ class WorkloadsMetrics:
     def rollout_finished(self, outcome: Literal["complete", "deadline_exceeded"]) -> None:
         """A rollout came to its end, a good or a bad one."""
         self._finished.labels(outcome).inc()
+
+    def rolled_back(self, reason: str) -> None:
+        """A revision failed and made way for the last good one."""
+        self._rollbacks.labels(reason).inc()
 
     def hash_collided(self) -> None:
         """Two different templates got the same hash, or somebody took the name."""

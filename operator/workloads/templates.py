@@ -43,6 +43,15 @@ def are_equal(left: Json, right: Json) -> bool:
     return without_hash(left) == without_hash(right)
 
 
+def differ_in_defaults_only(left: Json, right: Json) -> bool:
+    """Tell whether one has everything that the other has, and perhaps more.
+
+    So two readings of one template look when a CRD got a default in between.
+    """
+    left, right = without_hash(left), without_hash(right)
+    return _extends(left, right) or _extends(right, left)
+
+
 def hash_of(template: Json, collision_count: int) -> str:
     """Name the template: the same for every process and for every order of its keys."""
     body = orjson.dumps(without_hash(template), option=orjson.OPT_SORT_KEYS)
@@ -54,6 +63,14 @@ def selector_with_hash(selector: Json, hash_: str) -> Json:
     """Narrow a selector to the pods of one revision."""
     match_labels = {**(selector.get("matchLabels") or {}), names.POD_TEMPLATE_HASH: hash_}
     return {**selector, "matchLabels": match_labels}
+
+
+def _extends(larger: object, smaller: object) -> bool:
+    if isinstance(larger, dict) and isinstance(smaller, dict):
+        return all(key in larger and _extends(larger[key], smaller[key]) for key in smaller)
+    if isinstance(larger, list) and isinstance(smaller, list):
+        return len(larger) == len(smaller) and all(map(_extends, larger, smaller))
+    return larger == smaller
 
 
 def _labels(template: Json) -> Mapping[str, str]:

@@ -1,12 +1,10 @@
-"""The Rollout's own conditions: Available, Progressing, ReplicaFailure.
+"""The Rollout's own conditions beside Progressing: what they are called and when they are there.
 
-Progressing is a small machine: a new target, progress and completion move it on and set the clock
-of the deadline back; the deadline ends it. Unlike upstream, a return to an old template counts as
-a new target too, so that its deadline is kept. Pure.
+Available always is; ReplicaFailure, TemplateValid and RolledBack while they have something to say.
+Pure.
 """
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from kube_runtime.conditions import (
@@ -19,11 +17,14 @@ from kube_runtime.conditions import (
 from workloads.podset.status import REPLICA_FAILURE
 from workloads.rollout import maths
 from workloads.rollout.fleet import Fleet
+from workloads.rollout.pending import are_steps_pending
 from workloads.rollout.resources import Rollout, RolloutStatus
-from workloads.rollout.revisions import is_new
+from workloads.rollout.template_verdict import ADMISSION, TEMPLATE_INVALID, TemplateVerdict
 
 AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"
+TEMPLATE_VALID: Final = "TemplateValid"
+ROLLED_BACK: Final = "RolledBack"
 
 CREATED: Final = "NewPodSetCreated"
 FOUND: Final = "FoundNewPodSet"
@@ -31,40 +32,32 @@ UPDATED: Final = "PodSetUpdated"
 COMPLETE: Final = "NewPodSetAvailable"
 PAUSED: Final = "RolloutPaused"
 RESUMED: Final = "RolloutResumed"
+WAITING: Final = "StepWaiting"
 DEADLINE_EXCEEDED: Final = "ProgressDeadlineExceeded"
 CREATE_ERROR: Final = "PodSetCreateError"
+TOO_MANY_RESTARTS: Final = "TooManyRestarts"
+TOO_MANY_FAILED_PODS: Final = "TooManyFailedPods"
+CRASH_LOOP: Final = "CrashLoop"
+GATE_FAILED: Final = "GateFailed"
+JOB_FAILED: Final = "JobFailed"
+
+FAILED: Final = frozenset(
+    {TOO_MANY_RESTARTS, TOO_MANY_FAILED_PODS, CRASH_LOOP, GATE_FAILED, JOB_FAILED}
+)
+"""Why a revision has failed before its deadline."""
 UNDER_WAY: Final = frozenset({CREATED, FOUND, UPDATED, RESUMED, CREATE_ERROR})
-STUCK: Final = frozenset({DEADLINE_EXCEEDED, CREATE_ERROR})
+STUCK: Final = frozenset({DEADLINE_EXCEEDED, CREATE_ERROR}) | FAILED
+PASSING: Final = frozenset({WAITING}) | FAILED
+"""What ends by itself: a step that has waited, pods that have recovered."""
+REFUSED: Final = frozenset({ADMISSION, TEMPLATE_INVALID})
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What Progressing says now, and whether that sets the clock of the deadline back."""
-
-    condition: Condition | None
-    has_moved: bool = False
-
-
-def progress(
-    rollout: Rollout,
-    fleet: Fleet,
-    status: RolloutStatus,
-    *,
-    now: datetime,
-    create_error: str | None = None,
-) -> Progress:
-    """Decide how the rollout goes; `status` has the counts, rollout.status the former ones."""
-    if not rollout.has_deadline:
-        return Progress(None)
-    present = find_condition(rollout.status.conditions, PROGRESSING)
-    reason = present.reason if present is not None else ""
-    if create_error is not None:
-        return Progress(_condition(rollout, "False", CREATE_ERROR, create_error))
-    if rollout.is_paused:
-        if present is not None and reason == DEADLINE_EXCEEDED:
-            return Progress(present)
-        return Progress(_condition(rollout, "Unknown", PAUSED, "the rollout is paused"))
-    return _running(rollout, fleet, status, present, now)
+def is_complete(rollout: Rollout, status: RolloutStatus) -> bool:
+    """Tell whether all pods are of the new template, available, none left over, no step to come."""
+    counts = {status.updated_replicas, status.replicas, status.available_replicas}
+    if counts != {rollout.replicas} or not status.updated_podset:
+        return False
+    return not are_steps_pending(rollout, status, status.updated_podset)
 
 
 def own_conditions(
@@ -73,88 +66,24 @@ def own_conditions(
     status: RolloutStatus,
     progressing: Condition | None,
     *,
+    verdict: TemplateVerdict | None,
     now: datetime,
 ) -> list[Condition]:
-    """Put the three conditions in their places."""
-    entries = set_condition(rollout.status.conditions, _available(rollout, status), now)
-    if progressing is None:
-        entries = remove_condition(entries, PROGRESSING)
-    else:
-        entries = set_condition(entries, progressing, now)
-    failure = _replica_failure(fleet)
-    if failure is None:
-        return remove_condition(entries, REPLICA_FAILURE)
-    return set_condition(entries, failure, now)
-
-
-def is_complete(rollout: Rollout, status: RolloutStatus) -> bool:
-    """Tell whether all pods are of the new template, available, and none is left over."""
-    counts = {status.updated_replicas, status.replicas, status.available_replicas}
-    return counts == {rollout.replicas} and bool(status.updated_podset)
-
-
-def _running(
-    rollout: Rollout,
-    fleet: Fleet,
-    status: RolloutStatus,
-    present: Condition | None,
-    now: datetime,
-) -> Progress:
-    if present is None or rollout.status.updated_podset != status.updated_podset:
-        return Progress(_begin(rollout, fleet, status), has_moved=True)
-    if status.replicas == status.updated_replicas and present.reason == COMPLETE:
-        return Progress(present)  # done; pods that fail later are no failed rollout
-    moved = _moved(rollout, status, present)
-    if moved is not None:
-        return Progress(moved, has_moved=True)
-    if present.reason in UNDER_WAY and _is_late(rollout, rollout.status.last_progress, now):
-        return Progress(_late(rollout, status))
-    return Progress(present)
-
-
-def _moved(rollout: Rollout, status: RolloutStatus, present: Condition) -> Condition | None:
-    """Say how the rollout has come a step further; None when it has not."""
-    name = status.updated_podset or "the old pods"
-    if is_complete(rollout, status):
-        message = f"PodSet {name} has successfully progressed"
-        return _condition(rollout, "True", COMPLETE, message)
-    if present.reason == PAUSED:
-        return _condition(rollout, "Unknown", RESUMED, "the rollout is resumed")
-    if _has_progressed(rollout.status, status):
-        return _condition(rollout, "True", UPDATED, f"PodSet {name} is progressing")
-    return None
-
-
-def _late(rollout: Rollout, status: RolloutStatus) -> Condition:
-    message = (
-        f"no progress for {rollout.progress_deadline_seconds} s: "
-        f"{status.updated_replicas} of {rollout.replicas} pods updated, "
-        f"{status.available_replicas} available"
-    )
-    return _condition(rollout, "False", DEADLINE_EXCEEDED, message)
-
-
-def _begin(rollout: Rollout, fleet: Fleet, status: RolloutStatus) -> Condition:
-    if fleet.new is None:
-        return _condition(rollout, "True", UPDATED, "waits for the old pods to go")
-    if is_new(fleet.new):
-        return _condition(rollout, "True", CREATED, f"created PodSet {status.updated_podset}")
-    return _condition(rollout, "True", FOUND, f"found PodSet {status.updated_podset}")
-
-
-def _has_progressed(before: RolloutStatus, now: RolloutStatus) -> bool:
-    return (
-        now.updated_replicas > before.updated_replicas
-        or now.replicas - now.updated_replicas < before.replicas - before.updated_replicas
-        or now.ready_replicas > before.ready_replicas
-        or now.available_replicas > before.available_replicas
-    )
-
-
-def _is_late(rollout: Rollout, last_progress: datetime | None, now: datetime) -> bool:
-    if last_progress is None:
-        return False
-    return now > last_progress + timedelta(seconds=rollout.progress_deadline_seconds)
+    """Put the conditions in their places, and take away those that say nothing any more."""
+    entries = list(rollout.status.conditions)
+    wanted = {
+        AVAILABLE: _available(rollout, status),
+        PROGRESSING: progressing,
+        REPLICA_FAILURE: _replica_failure(fleet),
+        TEMPLATE_VALID: _template_valid(rollout, fleet, verdict),
+        ROLLED_BACK: _rolled_back(rollout, status),
+    }
+    for type_, condition in wanted.items():
+        if condition is None:
+            entries = remove_condition(entries, type_)
+        else:
+            entries = set_condition(entries, condition, now)
+    return entries
 
 
 def _available(rollout: Rollout, status: RolloutStatus) -> Condition:
@@ -173,8 +102,32 @@ def _replica_failure(fleet: Fleet) -> Condition | None:
     return next((condition for condition in found if condition is not None), None)
 
 
-def _condition(rollout: Rollout, status: Status, reason: str, message: str) -> Condition:
-    return _typed(rollout, PROGRESSING, status, reason, message)
+def _template_valid(
+    rollout: Rollout, fleet: Fleet, verdict: TemplateVerdict | None
+) -> Condition | None:
+    """Say what the dry run said; what was said of a template goes on to hold while it is there."""
+    if verdict is not None:
+        return _typed(rollout, TEMPLATE_VALID, verdict.status, verdict.reason, verdict.message)
+    present = find_condition(rollout.status.conditions, TEMPLATE_VALID)
+    if present is None or fleet.new is None or rollout.status.held is not None:
+        return present
+    return _typed(rollout, TEMPLATE_VALID, present.status, present.reason, present.message)
+
+
+def _rolled_back(rollout: Rollout, status: RolloutStatus) -> Condition | None:
+    held, good = status.held, status.known_good
+    if held is None or good is None:
+        return None
+    what = f"revision {held.revision} is held ({held.reason})"
+    if is_complete(rollout, status):
+        message = f"{what}; revision {good.revision} is back"
+        return _typed(rollout, ROLLED_BACK, "True", "RolledBack", message)
+    message = (
+        f"{what}; revision {good.revision} comes back: "
+        f"{status.updated_replicas} of {rollout.replicas} pods, "
+        f"{status.available_replicas} available in all"
+    )
+    return _typed(rollout, ROLLED_BACK, "False", "RollingBack", message)
 
 
 def _typed(rollout: Rollout, type_: str, status: Status, reason: str, message: str) -> Condition:

@@ -3,8 +3,10 @@
 from kube_runtime.controller import Controller
 from kube_runtime.expectations import Expectations
 from kube_runtime.resource import Key
+from workloads.rollout.inquiry import Inquiry
 from workloads.rollout.podset_writer import PodSetWriter
 from workloads.rollout.reconciler import RolloutReconciler
+from workloads.rollout.telling import Teller
 from workloads.rollout.wakeups import RolloutWakeUps
 from workloads.surroundings import Surroundings
 
@@ -19,8 +21,9 @@ def build_rollout_controller(around: Surroundings) -> Controller:
             rollouts=around.rollouts.store,
             podsets=around.podsets,
             writer=PodSetWriter(around.api, around.events, around.metrics, around.clock),
+            inquiry=Inquiry(around.api, around.clock),
             expectations=expectations,
-            events=around.events,
+            teller=Teller(around.events, around.metrics),
             metrics=around.metrics,
             clock=around.clock,
         ),

@@ -82,19 +82,48 @@ class Fleet:
             old=tuple(changed.get(podset.key.name, podset) for podset in self.old),
         )
 
+    def turned_to(self, name: str) -> "Fleet":
+        """Take the PodSet of this name, which must be there, for the new one."""
+        new = next(podset for podset in self.all if podset.key.name == name)
+        rest = (podset for podset in self.all if podset is not new)
+        return Fleet(new, tuple(sorted(rest, key=age_key)))
+
 
 def sort_fleet(rollout: Rollout, podsets: Iterable[PodSet]) -> Fleet:
     """Find the new PodSet: the oldest with an equal template that is not going away."""
     by_age = sorted(podsets, key=age_key)
     new = next(
-        (
-            podset
-            for podset in by_age
-            if not podset.is_deleting and templates.are_equal(podset.template, rollout.template)
-        ),
+        (podset for podset in by_age if not podset.is_deleting and _is_equal(podset, rollout)),
         None,
     )
     return Fleet(new, tuple(podset for podset in by_age if podset is not new))
+
+
+def recognise(rollout: Rollout, fleet: Fleet) -> Fleet:
+    """Find the new PodSet of a template that only looks changed: its CRD got another default.
+
+    The template of a generation that was looked at before cannot have been changed by anybody.
+    """
+    status = rollout.status
+    if fleet.new is not None or status.observed_generation != rollout.generation:
+        return fleet
+    if status.config != rollout.config_hash:
+        return fleet
+    name = status.held.podset if status.held is not None else status.updated_podset
+    found = next((podset for podset in fleet.old if podset.key.name == name), None)
+    if found is None or found.is_deleting:
+        return fleet
+    if not templates.differ_in_defaults_only(found.template, rollout.template):
+        return fleet
+    return fleet.turned_to(name)
+
+
+def _is_equal(podset: PodSet, rollout: Rollout) -> bool:
+    """Compare templates; a template that was recognised is noted on the PodSet."""
+    if templates.are_equal(podset.template, rollout.template):
+        return True
+    alias = podset.annotations.get(names.TEMPLATE_ALIAS)
+    return alias is not None and alias == templates.hash_of(rollout.template, 0)
 
 
 def age_key(podset: PodSet) -> tuple[datetime, str]:

@@ -43,6 +43,11 @@ def share(replicas: int, *, size: int, of_size: int) -> int:
     return (2 * replicas * size + of_size) // (2 * of_size)
 
 
+def part_of(value: int | str, replicas: int) -> int:
+    """Resolve the size of a step: a number, or a percentage that rounds up; never more than all."""
+    return min(replicas, _of(value, replicas, round_up=True))
+
+
 def _of(value: int | str, replicas: int, *, round_up: bool) -> int:
     """Resolve a number or a percentage of spec.replicas."""
     if isinstance(value, int):

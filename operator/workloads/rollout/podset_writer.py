@@ -112,6 +112,8 @@ def podset_body(rollout: Json, podset: PodSet) -> Json:
         "spec": {
             "replicas": podset.replicas,
             "minReadySeconds": podset.min_ready_seconds,
+            "drainSeconds": podset.drain_seconds,
+            "defaults": podset.defaults.to_json(),
             "selector": podset.raw_selector,
             "template": podset.template,
         },
@@ -132,6 +134,8 @@ def change_patch(change: Change) -> Json:
         for field, value, old in (
             ("replicas", after.replicas, before.replicas),
             ("minReadySeconds", after.min_ready_seconds, before.min_ready_seconds),
+            ("drainSeconds", after.drain_seconds, before.drain_seconds),
+            ("defaults", after.defaults.to_json(), before.defaults.to_json()),
         )
         if value != old
     }

@@ -11,10 +11,8 @@ from typing import Final
 from kube_runtime import logs
 from kube_runtime.api import ApiClient
 from kube_runtime.clock import Clock
-from kube_runtime.conditions import find_condition
 from kube_runtime.controller import Result
 from kube_runtime.errors import ApiError, Conflict, NotFound, ServerError
-from kube_runtime.events import EventRecorder
 from kube_runtime.expectations import Expectations, Outlook
 from kube_runtime.informer import Informer
 from kube_runtime.ownership import Claims, adopt, plan_claims, release
@@ -27,12 +25,13 @@ from workloads.metrics import WorkloadsMetrics
 from workloads.owner import confirm_owner
 from workloads.podset.reconciler import ORPHAN_INDEX, OWNER_INDEX
 from workloads.podset.resources import PodSet, parse_podset
-from workloads.rollout import conditions
-from workloads.rollout.fleet import Fleet, sort_fleet
-from workloads.rollout.plan import Plan, plan_rollout
+from workloads.rollout.fleet import Fleet, recognise, sort_fleet
+from workloads.rollout.inquiry import Inquiry
+from workloads.rollout.plan import Plan, plan_rollout, questions
 from workloads.rollout.podset_writer import PodSetWriter
 from workloads.rollout.resources import Rollout, RolloutStatus, parse_rollout
 from workloads.rollout.status import invalid_status, next_status
+from workloads.rollout.telling import Teller
 from workloads.writes import is_namespace_terminating, write_status
 
 _log: Final = logging.getLogger(__name__)
@@ -50,8 +49,9 @@ class RolloutReconciler:
         rollouts: Store,
         podsets: Informer,
         writer: PodSetWriter,
+        inquiry: Inquiry,
         expectations: Expectations[Key],
-        events: EventRecorder,
+        teller: Teller,
         metrics: WorkloadsMetrics,
         clock: Clock,
     ) -> None:
@@ -59,8 +59,9 @@ class RolloutReconciler:
         self._rollouts = rollouts
         self._podsets = podsets
         self._writer = writer
+        self._inquiry = inquiry
         self._expectations = expectations
-        self._events = events
+        self._teller = teller
         self._metrics = metrics
         self._clock = clock
 
@@ -69,6 +70,7 @@ class RolloutReconciler:
         raw = self._rollouts.get(key)
         if raw is None:
             self._expectations.forget(key)
+            self._inquiry.forget(key)
             return Result.DONE
         if not await self._is_settled(key):
             return Result(requeue_after=self._expectations.seconds_until_expiry(key))
@@ -80,10 +82,16 @@ class RolloutReconciler:
         if claims.adopt or claims.release:
             await self._settle_claims(raw, claims)
             return Result.DONE  # the change that was just made wakes us
-        return await self._step(raw, rollout, sort_fleet(rollout, _parsed(claims.keep)))
+        fleet = recognise(rollout, sort_fleet(rollout, _parsed(claims.keep)))
+        try:
+            return await self._step(raw, rollout, fleet)
+        except ApiError as error:
+            if not is_namespace_terminating(error):
+                raise
+            return Result.DONE  # nothing can be made any more, and everything goes
 
     async def _step(self, raw: Json, rollout: Rollout, fleet: Fleet) -> Result:
-        plan = plan_rollout(rollout, fleet, now=self._clock.now())
+        plan = await self._plan(raw, rollout, fleet)
         status = plan.status
         try:
             await self._apply(raw, plan)
@@ -92,14 +100,20 @@ class RolloutReconciler:
         except NameTakenError as error:
             return await self._count_collision(raw, rollout, error)
         except ApiError as error:
-            if plan.create is None or isinstance(error, ServerError | NotFound):
+            is_told = plan.create is None or isinstance(error, ServerError | NotFound)
+            if is_told or is_namespace_terminating(error):
                 raise
-            if is_namespace_terminating(error):
-                return Result.DONE
             return await self._tell_create_error(raw, rollout, fleet, error)
         if not await self._write_status(raw, rollout.status, status):
             return Result(requeue=True)
         return Result(requeue_after=plan.look_again_after)
+
+    async def _plan(self, raw: Json, rollout: Rollout, fleet: Fleet) -> Plan:
+        asked = questions(rollout, fleet, now=self._clock.now())
+        found = await self._inquiry.find_out(raw, rollout, asked)
+        return plan_rollout(
+            rollout, fleet, now=self._clock.now(), verdict=found.verdict, evidence=found.evidence
+        )
 
     async def _is_settled(self, key: Key) -> bool:
         """Tell whether the caches show our last writes; list anew when they are late."""
@@ -175,13 +189,7 @@ class RolloutReconciler:
         self, raw: Json, rollout: Rollout, fleet: Fleet, error: ApiError
     ) -> Result:
         message = f"Failed to create the PodSet of the new revision: {error}"
-        self._events.event(
-            raw,
-            names.ROLLOUTS,
-            type="Warning",
-            reason=conditions.CREATE_ERROR,
-            message=message,
-        )
+        self._teller.create_error(raw, message)
         status = next_status(rollout, fleet, now=self._clock.now(), create_error=message)
         await self._write_status(raw, rollout.status, status)
         return Result(requeue=True)
@@ -205,18 +213,8 @@ class RolloutReconciler:
         except Conflict:
             return False
         self._record(raw, written, _OWN_KIND)
-        self._count_end(old, new)
+        self._teller.changed(raw, old, new)
         return True
-
-    def _count_end(self, old: RolloutStatus, new: RolloutStatus) -> None:
-        before = find_condition(old.conditions, conditions.PROGRESSING)
-        after = find_condition(new.conditions, conditions.PROGRESSING)
-        if after is None or (before is not None and before.reason == after.reason):
-            return
-        if after.reason == conditions.COMPLETE:
-            self._metrics.rollout_finished("complete")
-        elif after.reason == conditions.DEADLINE_EXCEEDED:
-            self._metrics.rollout_finished("deadline_exceeded")
 
     def _record(self, owner: Json, written: Json | None, kind: str) -> None:
         if written is not None:

@@ -148,6 +148,8 @@ class Rollout:
     disruption: DisruptionPolicy = field(default_factory=DisruptionPolicy)
     config_hash: str = ""
     """Of what the template refers to; whoever rewrites the template's references fills it in."""
+    config_record: str = ""
+    """What a PodSet of this template is told of its configuration; filled in with it."""
     generation: int = 1
     is_deleting: bool = False
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)

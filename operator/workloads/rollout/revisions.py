@@ -24,6 +24,10 @@ _NOT_COPIED: Final = frozenset(
         names.DESIRED_REPLICAS,
         names.MAX_REPLICAS,
         names.COPIED_ANNOTATIONS,
+        names.TEMPLATE_ALIAS,
+        names.RETRY,
+        names.RESUME_STEP,
+        names.CONFIG,
     }
 )
 
@@ -51,32 +55,45 @@ def begin_revision(rollout: Rollout) -> PodSet:
         raw_selector=raw_selector,
         template=template,
         min_ready_seconds=rollout.min_ready_seconds,
+        drain_seconds=rollout.drain_seconds,
+        defaults=rollout.defaults,
         labels=dict(template["metadata"]["labels"]),
-        annotations=size_annotations(rollout),
+        annotations=size_annotations(rollout) | _config(rollout),
     )
 
 
 def with_revision(rollout: Rollout, fleet: Fleet) -> Fleet:
-    """Number the new PodSet after all others, and copy onto it what the Rollout says of itself."""
-    if fleet.new is None:
+    """Number the new PodSet after all others, and copy onto it what the Rollout says of itself.
+
+    A good revision that is back in the place of a failed one keeps its number and its annotations:
+    those of the Rollout speak of the failed one.
+    """
+    new = fleet.new
+    if new is None:
         return fleet
-    annotations = _copied(rollout, fleet.new) | _numbered(fleet.new, fleet.old)
-    return Fleet(
-        new=replace(
-            fleet.new,
-            annotations=annotations,
-            min_ready_seconds=rollout.min_ready_seconds,
-        ),
-        old=fleet.old,
+    if rollout.status.held is None:
+        annotations = _copied(rollout, new) | _numbered(new, fleet.old) | _alias(rollout, new)
+        new = replace(new, annotations=annotations)
+    new = replace(
+        new,
+        min_ready_seconds=rollout.min_ready_seconds,
+        drain_seconds=rollout.drain_seconds,
+        defaults=rollout.defaults,
     )
+    return Fleet(new, fleet.old)
 
 
 def forgotten(rollout: Rollout, fleet: Fleet) -> tuple[PodSet, ...]:
-    """Choose the old PodSets to delete: the oldest revisions beyond the limit that are empty."""
+    """Choose the old PodSets to delete: the oldest revisions beyond the limit that are empty.
+
+    The last good revision and the one that is held stay, whatever their age.
+    """
     excess = len(fleet.old) - rollout.revision_history_limit
     if excess <= 0:
         return ()
-    empty = [podset for podset in fleet.old if _is_empty(podset)]
+    status = rollout.status
+    kept = {entry.podset for entry in (status.known_good, status.held) if entry is not None}
+    empty = [podset for podset in fleet.old if _is_empty(podset) and podset.key.name not in kept]
     return tuple(sorted(empty, key=revision_of)[:excess])
 
 
@@ -102,6 +119,17 @@ def _copied(rollout: Rollout, podset: PodSet) -> dict[str, str]:
     if ours:
         annotations[names.COPIED_ANNOTATIONS] = ",".join(sorted(ours))
     return annotations
+
+
+def _alias(rollout: Rollout, podset: PodSet) -> dict[str, str]:
+    """Note a template that was recognised though it is not equal: see fleet.recognise."""
+    if templates.are_equal(podset.template, rollout.template):
+        return {}
+    return {names.TEMPLATE_ALIAS: templates.hash_of(rollout.template, 0)}
+
+
+def _config(rollout: Rollout) -> dict[str, str]:
+    return {names.CONFIG: rollout.config_record} if rollout.config_record else {}
 
 
 def _numbered(podset: PodSet, old: tuple[PodSet, ...]) -> dict[str, str]:

@@ -6,6 +6,7 @@ Kept in its status and nowhere else, so that a controller that was killed goes o
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 from kube_runtime.conditions import MAX_MESSAGE_CHARS, format_time, parse_time
 from kube_runtime.resource import Json
@@ -102,6 +103,8 @@ class StepStatus:
     passing_since: datetime | None = None
     measured_at: datetime | None = None
     job: str = ""
+    resume: str = ""
+    """What the resume annotation said when the step began: that does not count."""
 
     @classmethod
     def from_json(cls, raw: Json | None) -> "StepStatus | None":
@@ -120,6 +123,7 @@ class StepStatus:
             passing_since=parse_time(raw.get("passingSince")),
             measured_at=parse_time(raw.get("measuredAt")),
             job=raw.get("job", ""),
+            resume=raw.get("resume", ""),
         )
 
     def to_json(self) -> Json:
@@ -132,6 +136,7 @@ class StepStatus:
             "message": self.message[:MAX_MESSAGE_CHARS],
             "failures": self.failures,
             "job": self.job,
+            "resume": self.resume,
             "since": self.since and format_time(self.since),
             "passingSince": self.passing_since and format_time(self.passing_since),
             "measuredAt": self.measured_at and format_time(self.measured_at),
@@ -139,4 +144,10 @@ class StepStatus:
         return {key: value for key, value in raw.items() if value or key == "index"}
 
 
-_STATES = frozenset(state.value for state in StepState)
+_STATES: Final = frozenset(state.value for state in StepState)
+_RESTING: Final = frozenset({StepState.PAUSED, StepState.MEASURING, StepState.RUNNING})
+
+
+def is_resting(step: StepStatus) -> bool:
+    """Tell whether the rollout rests at a step, so that no progress can be asked of it."""
+    return step.state in _RESTING

@@ -29,6 +29,7 @@ STEP = StepStatus(
     passing_since=NOW,
     measured_at=NOW,
     job="j",
+    resume="web-a/0",
 )
 HELD = Held("web-a", 2, "hash", "GateFailed", "m", since=NOW, retry="1")
 ROLLOUT_STATUS = RolloutStatus(

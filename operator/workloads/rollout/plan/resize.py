@@ -8,7 +8,9 @@ forget that on one path and then hangs in it for ever. Pure.
 from workloads.podset.resources import PodSet
 from workloads.rollout import maths
 from workloads.rollout.fleet import Fleet, age_key, desired_replicas, noted_max_replicas
+from workloads.rollout.plan.aim import good_podset
 from workloads.rollout.plan.rolling import room_above
+from workloads.rollout.plan.steps import limit
 from workloads.rollout.resources import PodReplacementPolicy, Rollout, StrategyType
 
 
@@ -26,7 +28,7 @@ def resize(rollout: Rollout, fleet: Fleet) -> Fleet:
 
 def _resize_one(rollout: Rollout, fleet: Fleet) -> Fleet:
     """Give everything to the one that has pods, or else to the newest."""
-    target = next(iter(fleet.active), fleet.new or next(reversed(fleet.old), None))
+    target = next(iter(fleet.active), _idle(rollout, fleet))
     if target is None:
         return fleet
     if desired_replicas(target) in (None, rollout.replicas) and target.replicas == rollout.replicas:
@@ -36,6 +38,15 @@ def _resize_one(rollout: Rollout, fleet: Fleet) -> Fleet:
     if sizes[target.key.name] != rollout.replicas:
         return fleet.resized(sizes)  # without a note: the rest follows when there is room
     return fleet.scaled(rollout, sizes)
+
+
+def _idle(rollout: Rollout, fleet: Fleet) -> PodSet | None:
+    """Choose who gets pods when nobody has any: not a revision that has steps before it."""
+    if limit(rollout, fleet) < rollout.replicas:
+        good = good_podset(rollout, fleet)
+        if good is not None:
+            return good
+    return fleet.new or next(reversed(fleet.old), None)
 
 
 def _spread(rollout: Rollout, fleet: Fleet) -> Fleet:
@@ -77,7 +88,18 @@ def _proportional(rollout: Rollout, fleet: Fleet, add: int) -> dict[str, int]:
         added += part
     largest = by_size[0].key.name
     sizes[largest] = max(0, sizes[largest] + add - added)
-    return sizes
+    return _within_step(rollout, fleet, sizes)
+
+
+def _within_step(rollout: Rollout, fleet: Fleet, sizes: dict[str, int]) -> dict[str, int]:
+    """Give what is more than the step allows to the largest of the old ones."""
+    old = [podset for podset in fleet.old if podset.key.name in sizes]
+    if fleet.new is None or not old or fleet.new.key.name not in sizes:
+        return sizes
+    name, most = fleet.new.key.name, max(limit(rollout, fleet), fleet.new.replicas)
+    excess = max(0, sizes[name] - most)
+    largest = max(old, key=lambda podset: podset.replicas).key.name
+    return sizes | {name: sizes[name] - excess, largest: sizes[largest] + excess}
 
 
 def _part(rollout: Rollout, podset: PodSet, add: int, *, left: int) -> int:

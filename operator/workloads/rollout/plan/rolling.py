@@ -1,10 +1,13 @@
-"""RollingUpdate: one step up or down, never both, within maxSurge and maxUnavailable.
+"""RollingUpdate: one move up or down, never both, within maxSurge and maxUnavailable.
 
-Up while there is room above; otherwise down among the old ones, the broken first. Pure.
+Up while there is room above; otherwise down among the old ones, the broken first. The step of
+spec.steps that the revision is at bounds both: so many new ones, and no fewer old ones than are
+missing from the whole. Pure.
 """
 
 from workloads.rollout import maths
 from workloads.rollout.fleet import Fleet
+from workloads.rollout.plan.steps import limit
 from workloads.rollout.resources import PodReplacementPolicy, Rollout
 
 
@@ -23,7 +26,7 @@ def new_replicas(rollout: Rollout, fleet: Fleet) -> int:
     present = fleet.new.replicas if fleet.new is not None else 0
     if present >= rollout.replicas:
         return rollout.replicas
-    grow = min(room_above(rollout, fleet), rollout.replicas - present)
+    grow = min(room_above(rollout, fleet), limit(rollout, fleet) - present)
     return present + max(0, grow)
 
 
@@ -41,19 +44,28 @@ def room_above(rollout: Rollout, fleet: Fleet) -> int:
 def _scale_down_old(rollout: Rollout, fleet: Fleet) -> Fleet:
     new = fleet.new
     new_unavailable = new.replicas - new.status.available_replicas if new is not None else 0
+    above_step = _above_step(rollout, fleet)
     room = fleet.replicas - maths.min_available(rollout) - max(0, new_unavailable)
+    room = min(room, above_step)
     if room <= 0:
         return fleet
     sizes = _without_broken({podset.key.name: podset.replicas for podset in fleet.old}, fleet, room)
     # Broken pods were not available, so their going leaves as many available ones to spare.
     spare = fleet.available - maths.min_available(rollout)
-    sizes = _without_spare(sizes, spare)
+    taken = sum(podset.replicas for podset in fleet.old) - sum(sizes.values())
+    sizes = _without_spare(sizes, min(spare, above_step - taken))
     changed = {
         podset.key.name: sizes[podset.key.name]
         for podset in fleet.old
         if sizes[podset.key.name] != podset.replicas
     }
     return fleet.scaled(rollout, changed) if changed else fleet
+
+
+def _above_step(rollout: Rollout, fleet: Fleet) -> int:
+    """Tell how many old pods are more than the step leaves to them."""
+    old = sum(podset.replicas for podset in fleet.old)
+    return old - (rollout.replicas - limit(rollout, fleet))
 
 
 def _without_broken(sizes: dict[str, int], fleet: Fleet, room: int) -> dict[str, int]:
