@@ -44,6 +44,8 @@ def trouble_of(pod: Json) -> Trouble | None:
     status: Json = pod.get("status") or {}
     if status.get("phase") == "Failed":
         return _failed(status)
+    if status.get("phase") == "Succeeded":
+        return Trouble("CrashLoop", "the pod ended by itself; its containers must run on")
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             text = condition.get("message") or condition.get("reason") or "not scheduled"

@@ -23,8 +23,7 @@ from workloads import names
 from workloads.pod_troubles import Trouble, trouble_of
 
 PENDING: Final = "Pending"
-FAILED: Final = "Failed"
-TERMINAL_PHASES: Final = frozenset({"Succeeded", FAILED})
+TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # A pod is not ready from its start on; a later change to "not ready" means that it was in between.
 _MOMENT: Final = timedelta(seconds=5)

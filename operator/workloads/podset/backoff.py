@@ -1,6 +1,6 @@
 """Never a hot loop: how long to wait for the next pod when the last ones failed at once.
 
-The pods that failed before they were ever ready are the only memory, so that a restart changes
+The pods that ended before they were ever ready are the only memory, so that a restart changes
 nothing and whoever deletes them starts afresh. Times are compared by creation, which one clock
 wrote, the API server's: waiting twice as long as it has been failing is an exponential back-off
 without a counter. Pure.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from workloads.pods import FAILED, LONG_AGO, Pod
+from workloads.pods import LONG_AGO, Pod
 
 FIRST_DELAY: Final = timedelta(seconds=3)
 LONGEST_DELAY: Final = timedelta(minutes=5)
@@ -86,7 +86,7 @@ def _streak(failed: Iterable[Pod], *, since: datetime, now: datetime) -> tuple[P
 
 def _counts(pod: Pod) -> bool:
     return (
-        pod.phase == FAILED
+        pod.is_terminal
         and pod.created is not None
         and not (pod.is_deleting or pod.has_been_ready or pod.is_disruption_target)
     )

@@ -17,6 +17,16 @@ _DEFAULT_GRACE_SECONDS: Final = 30
 _SPREADING: Final = (("kubernetes.io/hostname", 3), ("topology.kubernetes.io/zone", 5))
 
 
+def may_be_evicted(spec: Json) -> bool:
+    """Tell whether a pod leaves nothing behind on its node.
+
+    Said to be safe, one with local storage would be evicted, where a built-in kind's is not.
+    """
+    return not any(
+        "emptyDir" in volume or "hostPath" in volume for volume in spec.get("volumes") or ()
+    )
+
+
 def with_safe_to_evict(annotations: Mapping[str, str] | None) -> dict[str, str]:
     """Allow the cluster autoscaler to evict, unless something is said about it."""
     return {SAFE_TO_EVICT: "true", **(annotations or {})}

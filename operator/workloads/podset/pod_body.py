@@ -10,7 +10,12 @@ from kube_runtime.ownership import owner_reference_to
 from kube_runtime.resource import Json
 from workloads import names
 from workloads.pod_defaults import PodDefaults
-from workloads.podset.pod_additions import with_drain, with_safe_to_evict, with_spreading
+from workloads.podset.pod_additions import (
+    may_be_evicted,
+    with_drain,
+    with_safe_to_evict,
+    with_spreading,
+)
 
 
 def pod_factory(podset: Json) -> Callable[[str], Json]:
@@ -24,7 +29,7 @@ def pod_factory(podset: Json) -> Callable[[str], Json]:
     shared["namespace"] = podset["metadata"]["namespace"]
     shared["ownerReferences"] = [owner_reference_to(podset, names.PODSETS)]
     defaults = PodDefaults.from_json(podset["spec"].get("defaults"))
-    if defaults.safe_to_evict:
+    if defaults.safe_to_evict and may_be_evicted(template["spec"]):
         shared["annotations"] = with_safe_to_evict(shared.get("annotations"))
     spec = with_drain(template["spec"], podset["spec"].get("drainSeconds", 0))
     if defaults.topology_spread:

@@ -36,6 +36,16 @@ def test_the_cluster_autoscaler_may_evict() -> None:
     assert made(podset())["metadata"]["annotations"] == {SAFE_TO_EVICT: "true"}
 
 
+@pytest.mark.parametrize(
+    ("volume", "is_said"),
+    [({"emptyDir": {}}, False), ({"hostPath": {"path": "/x"}}, False), ({"secret": {}}, True)],
+)
+def test_a_pod_with_local_storage_is_not_said_to_be_safe(volume: Json, *, is_said: bool) -> None:
+    pod = {"containers": [{"name": "web"}], "volumes": [{"name": "v", **volume}]}
+
+    assert ("annotations" in made(podset(pod=pod))["metadata"]) is is_said
+
+
 def test_what_the_template_says_of_evicting_stays() -> None:
     raw = podset()
     raw["spec"]["template"]["metadata"]["annotations"] = {SAFE_TO_EVICT: "false", "a": "b"}

@@ -60,6 +60,10 @@ def test_the_first_failure_is_waited_for_a_moment() -> None:
     assert backoff.allowed(5, at(3)) == 1
 
 
+def test_a_pod_that_ends_well_at_once_is_no_better() -> None:
+    assert backoff_of([pod("a", 0, phase="Succeeded")], at(1)).until == at(3)
+
+
 def test_the_wait_is_twice_as_long_as_it_has_been_failing() -> None:
     backoff = backoff_of([failed("a", 0), failed("b", 3), failed("c", 9)], at(10))
 
@@ -79,7 +83,6 @@ def test_the_wait_has_an_end() -> None:
         {"has_been_ready": True},
         {"is_disruption_target": True},
         {"is_deleting": True},
-        {"phase": "Succeeded"},
         {"created": None},
     ],
 )

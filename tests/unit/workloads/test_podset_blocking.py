@@ -68,6 +68,11 @@ def pod(name: str, second: int, reason: str, message: str = "m") -> Pod:
             "0/3 nodes are available",
         ),
         (
+            raw_pod(phase="Succeeded"),
+            "CrashLoop",
+            "ended by itself",
+        ),
+        (
             raw_pod(phase="Failed", reason="NodeAffinity", message="Pod was rejected"),
             "Admission",
             "NodeAffinity: Pod was rejected",
