@@ -105,7 +105,8 @@ async def _print(api: ApiClient, key: Key, args: argparse.Namespace) -> None:
     wish = _wish(args)
     found = await log_reading.look(api, key, wish, most=args.max_log_requests)
     has_prefix = len(found.sources) > 1 if args.prefix is None else args.prefix
-    await log_reading.read_once(api, found.sources, wish, partial(_write, has_prefix=has_prefix))
+    write = partial(_write, has_prefix=has_prefix)
+    await log_reading.read_once(api, found.sources, wish, write=write, note=_note)
     sys.stdout.flush()
     for reason in found.waiting:
         _note(reason)

@@ -5,7 +5,7 @@ one to look at, and it does not put the lines in order.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -46,15 +46,29 @@ async def look(api: ApiClient, key: Key, wish: Wish, *, most: int) -> Found:
     return Found(sources, waiting)
 
 
-async def read_once(api: ApiClient, sources: list[Source], wish: Wish, write: Write) -> None:
-    """Write what is there, in order of time."""
+async def read_once(
+    api: ApiClient, sources: list[Source], wish: Wish, *, write: Write, note: Note
+) -> None:
+    """Write what is there, in order of time; raises NoPod when no log can be read at all."""
+    failed: list[Source] = []
+
+    async def lines(source: Source) -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(api.stream(source.path, params=source.params(wish))) as chunks:
+                async for line in lines_of(chunks):
+                    yield line
+        except KubeError as error:  # the pod has gone meanwhile; the others are read all the same
+            note(_trouble(source, error))
+            failed.append(source)
+
     async with AsyncExitStack() as stack:
-        logs = []
-        for source in sources:
-            chunks = api.stream(source.path, params=source.params(wish))
-            logs.append((source, lines_of(await stack.enter_async_context(aclosing(chunks)))))
+        logs = [
+            (source, await stack.enter_async_context(aclosing(lines(source)))) for source in sources
+        ]
         async for source, stamp, text in merged(logs):
             write(source, stamp + text if wish.has_timestamps else text)
+    if len(failed) == len(sources):
+        raise NoPod("none of the logs could be read")
 
 
 async def follow(
@@ -92,7 +106,11 @@ async def _copy(
             async for line in lines_of(chunks):
                 write(source, line)
     except KubeError as error:  # the others go on
-        note(f"pod/{source.pod} container {source.container}: {error}")
+        note(_trouble(source, error))
+
+
+def _trouble(source: Source, error: KubeError) -> str:
+    return f"pod/{source.pod} container {source.container}: {error}"
 
 
 async def _pods(api: ApiClient, key: Key) -> list[Json]:
