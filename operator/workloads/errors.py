@@ -4,7 +4,7 @@ Every error says when to try again (retry_after, None = when something changes) 
 CamelCase reason that becomes an event or a condition.
 """
 
-from kube_runtime.errors import LevelsetError
+from kube_runtime.errors import ApiError, LevelsetError
 
 
 class WorkloadsError(LevelsetError):
@@ -18,6 +18,16 @@ class StaleCacheError(WorkloadsError):
 
     reason = "StaleCache"
     retry_after = 0.05
+
+
+class RefusedError(WorkloadsError):
+    """A creation was refused, and it is certain that no earlier try of it has worked."""
+
+    reason = "Refused"
+
+    def __init__(self, answer: ApiError) -> None:
+        super().__init__(str(answer))
+        self.answer = answer
 
 
 class NameTakenError(WorkloadsError):

@@ -10,12 +10,19 @@ from typing import Final
 
 from kube_runtime.api import ApiClient
 from kube_runtime.clock import Clock
-from kube_runtime.errors import AlreadyExists, Conflict, KubeError, NotFound
+from kube_runtime.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    KubeError,
+    NotFound,
+    Unreachable,
+)
 from kube_runtime.events import EventRecorder
 from kube_runtime.expectations import Expectations
 from kube_runtime.resource import PODS, Json, Key, controller_uid_of, uid_of
 from workloads import names
-from workloads.errors import NameTakenError
+from workloads.errors import NameTakenError, RefusedError
 from workloads.metrics import WorkloadsMetrics
 from workloads.pods import Pod
 from workloads.podset.blocking import reason_of_refusal
@@ -57,7 +64,7 @@ class PodWriter:
             pod_names,
             attempt,
             max_in_flight=self.max_in_flight,
-            expected_errors=(KubeError, NameTakenError),
+            expected_errors=(KubeError, NameTakenError, RefusedError),
         )
         return self._settle_creations(podset, attempts)
 
@@ -80,7 +87,7 @@ class PodWriter:
             try:
                 await self._delete_one(key, pod)
             except KubeError as error:
-                failures.append(self._failed_deletion(podset, pod, error))
+                failures.append(self._failed_deletion(podset, error))
             else:
                 self.metrics.pod_deleted("success")
                 self._tell(podset, reason, f"{note}: {pod.name}")
@@ -90,22 +97,37 @@ class PodWriter:
 
     async def _create_one(self, podset: Json, body: Json) -> None:
         """Create one pod; one of that name that is ours already was made by an earlier try."""
+        tries = 0
+
+        async def attempt() -> Json:
+            nonlocal tries
+            tries += 1
+            return await self.api.create(PODS, body, field_manager=names.FIELD_MANAGER)
+
         try:
-            made = await until_known(
-                lambda: self.api.create(PODS, body, field_manager=names.FIELD_MANAGER), self.clock
-            )
+            made = await until_known(attempt, self.clock)
             self.server_clock.saw_created(made)
         except AlreadyExists as error:
             if not await self._is_ours(podset, body):
                 name = body["metadata"]["name"]
                 raise NameTakenError(f"pod {name} belongs to somebody else") from error
+        except ApiError as error:
+            is_refused = is_outcome_known(error) or reason_of_refusal(error) is not None
+            if tries == 1 or not is_refused:
+                raise
+            # The last try was refused; that says nothing of those before it.
+            if not await self._is_ours(podset, body):
+                raise RefusedError(error) from error
 
     async def _is_ours(self, podset: Json, body: Json) -> bool:
+        """Look who has the name; raise Unreachable when nobody can tell."""
         key = Key.of(body)
         try:
             live = await self.api.get(PODS, key.name, namespace=key.namespace)
         except NotFound:
             return False
+        except KubeError as error:  # whatever refused the question, the answer is not known
+            raise Unreachable(f"cannot tell whether pod {key.name} was made: {error}") from error
         return controller_uid_of(live) == uid_of(podset)
 
     def _settle_creations(self, podset: Json, attempts: Attempts[str]) -> Failure | None:
@@ -120,28 +142,35 @@ class PodWriter:
             self.expectations.creation_observed(Key.of(podset), name)
         else:
             self.doubtful.add(Key.of(podset))
-        if isinstance(error, KubeError) and is_namespace_terminating(error):
+        answer = error.answer if isinstance(error, RefusedError) else error
+        if isinstance(answer, KubeError) and is_namespace_terminating(answer):
             return None  # nothing is wrong, and nobody is left to be told
         self.metrics.pod_created("failure")
         # The name is another one at each try; without it the message, and so the status, rests.
         message = str(error).replace(name, f"{podset['metadata']['name']}-…")
         self._warn(podset, _FAILED_CREATE, f"Error creating: {message}")
-        return Failure(_FAILED_CREATE, message, reason_of_refusal(error))
+        return Failure(_FAILED_CREATE, message, reason_of_refusal(answer))
 
     async def _delete_one(self, key: Key, pod: Pod) -> None:
+        tries = 0
+
+        async def attempt() -> Json:
+            nonlocal tries
+            tries += 1
+            return await self.api.delete(PODS, pod.name, namespace=key.namespace, uid=pod.uid)
+
         try:
-            await until_known(
-                lambda: self.api.delete(PODS, pod.name, namespace=key.namespace, uid=pod.uid),
-                self.clock,
-            )
+            await until_known(attempt, self.clock)
         except (NotFound, Conflict):  # gone, or another pod of that name
             self.expectations.deletion_observed(key, pod.uid)
+        except KubeError as error:
+            if tries == 1 and is_outcome_known(error):
+                self.expectations.deletion_observed(key, pod.uid)
+            else:  # an earlier try may have worked, whatever became of the last one
+                self.doubtful.add(key)
+            raise
 
-    def _failed_deletion(self, podset: Json, pod: Pod, error: KubeError) -> Failure:
-        if is_outcome_known(error):
-            self.expectations.deletion_observed(Key.of(podset), pod.uid)
-        else:
-            self.doubtful.add(Key.of(podset))
+    def _failed_deletion(self, podset: Json, error: KubeError) -> Failure:
         self.metrics.pod_deleted("failure")
         self._warn(podset, _FAILED_DELETE, f"Error deleting: {error}")
         return Failure(_FAILED_DELETE, str(error))

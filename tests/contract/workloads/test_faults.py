@@ -74,6 +74,29 @@ async def test_a_creation_that_timed_out_is_repeated_under_its_name(
     assert counted.created == 4
 
 
+@pytest.mark.parametrize("asking_fails", [False, True])
+async def test_a_refusal_says_nothing_of_an_earlier_try_whose_answer_was_lost(
+    disturbed: World, proxy: FaultProxy, *, asking_fails: bool
+) -> None:
+    proxy.fail(faults.stall_stream(), when=is_pod_watch, times=None)
+    proxy.cut_watches()
+    refused = faults.answer(403, reason="Forbidden")
+    proxy.fail(faults.lose_answer(), when=POSTS)
+    proxy.fail(refused, when=POSTS)
+    if asking_fails:
+        proxy.fail(refused, when=requests(method="GET", part="/pods/"))
+
+    async with census(disturbed.api, disturbed.namespace) as counted:
+        await disturbed.podset(3)
+        # Nobody sees what was made, so that only what is known of it keeps from making more.
+        await disturbed.stays(lambda: disturbed.has_pods(3))
+        proxy.clear()
+        proxy.cut_watches()
+        await has_exactly(disturbed, 3)
+
+    assert (counted.most, counted.created) == (3, 3)
+
+
 async def test_creations_that_stay_unknown_are_looked_for_before_more_are_made(
     disturbed: World, proxy: FaultProxy
 ) -> None:
@@ -190,6 +213,22 @@ async def test_deletions_whose_answers_were_lost_delete_no_other_pods(
         await disturbed.scale(PODSETS, "web", 4)
         await has_exactly(disturbed, 4)
 
+    assert counted.created == 0
+
+
+async def test_a_refused_deletion_says_nothing_of_an_earlier_try(
+    disturbed: World, proxy: FaultProxy
+) -> None:
+    await disturbed.podset(4)
+    await has_exactly(disturbed, 4)
+    proxy.fail(faults.lose_answer(), when=POD_DELETIONS)
+    proxy.fail(faults.answer(403, reason="Forbidden"), when=POD_DELETIONS)
+
+    async with census(disturbed.api, disturbed.namespace) as counted:
+        await disturbed.scale(PODSETS, "web", 3)
+        await has_exactly(disturbed, 3)
+
+    assert proxy.pending == 0
     assert counted.created == 0
 
 
