@@ -16,6 +16,7 @@ from local_cluster.control_plane import ControlPlane
 from local_cluster.errors import ClusterError
 from local_cluster.kubectl import Kubectl
 from tests.contract.workloads.world import World, running_controllers
+from tests.faults.proxy import FaultProxy
 
 DEPLOY = Path(__file__).parents[4] / "deploy"
 ACCOUNT = "system:serviceaccount:levelset-system:levelset-workloads"
@@ -77,3 +78,20 @@ async def full_world(full_plane: ControlPlane, full_namespace: str) -> AsyncIter
     account = client.impersonating(ACCOUNT, groups)
     async with client, running_controllers(account, full_namespace):
         yield World(client, full_namespace)
+
+
+@pytest.fixture
+async def proxy(kubeconfig: Path, tmp_path: Path) -> AsyncIterator[FaultProxy]:
+    """The shared control plane, ready to misbehave."""
+    async with FaultProxy.start(kubeconfig, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def disturbed(world: World, proxy: FaultProxy) -> AsyncIterator[World]:
+    """Controllers whose requests go through the proxy; the test's own do not."""
+    client = await ApiClient.connect(
+        kubeconfig=str(proxy.kubeconfig), user_agent="levelset-tests", timeout_seconds=5
+    )
+    async with client, running_controllers(client, world.namespace):
+        yield world

@@ -20,6 +20,14 @@ BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 SECONDS = 40.0
 ALONE = {"mode": "None", "budget": "None"}  # the test brings its own budget
+NEW_DEFAULT = [
+    {
+        "op": "add",
+        "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/template"
+        "/properties/spec/properties/restartPolicy/default",
+        "value": "Always",
+    }
+]
 NOWHERE = {"nodeSelector": {"kubernetes.io/hostname": "nowhere"}}
 
 
@@ -221,3 +229,35 @@ async def test_pods_of_a_drained_node_come_back_elsewhere(
         await is_complete(world)
     finally:
         await asyncio.to_thread(full_kubectl, "uncordon", node)
+
+
+async def test_a_new_default_inside_the_template_rolls_nothing(
+    full_world: World, full_kubectl: Kubectl
+) -> None:
+    """The last of this file: the kinds of its control plane stay changed."""
+    world = full_world
+    await world.rollout(2)
+    await is_complete(world)
+    pods = {pod["metadata"]["uid"] for pod in await world.pods()}
+    (podset,) = await world.podsets()
+    kept = {ROLLOUTS: "web", PODSETS: podset["metadata"]["name"]}
+
+    for resource, name in kept.items():  # one after the other, as an upgrade brings them
+        kind = f"{resource.plural}.{resource.group}"
+        patch = ("patch", "crd", kind, "--type=json", "-p", json.dumps(NEW_DEFAULT))
+        await asyncio.to_thread(full_kubectl, *patch)
+
+        async def is_defaulted(resource: Resource = resource, name: str = name) -> None:
+            await world.patch(resource, name, {"metadata": {"annotations": {"seen": "1"}}})
+            found = await world.get(resource, name)
+            assert found["spec"]["template"]["spec"]["restartPolicy"] == "Always"
+
+        await world.eventually(is_defaulted, seconds=SECONDS)
+
+        async def nothing_rolls() -> None:
+            assert len(await world.podsets()) == 1
+            assert {pod["metadata"]["uid"] for pod in await world.pods()} == pods
+
+        await world.stays(nothing_rolls)
+    await world.set_image("web:2")
+    await is_complete(world, revision=2, updatedReplicas=2)

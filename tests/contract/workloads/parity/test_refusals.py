@@ -1,13 +1,9 @@
 """What the API server refuses is told and tried again; a namespace that is going away is not news."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 from aiohttp import web
 
-from kube_runtime.api import ApiClient
-from tests.contract.workloads.world import World, running_controllers
+from tests.contract.workloads.world import World
 from tests.faults import faults
 from tests.faults.proxy import Exchange, FaultProxy, requests
 from workloads.names import PODSETS
@@ -16,22 +12,6 @@ pytestmark = pytest.mark.contract
 
 POD_CREATIONS = requests(method="POST", part="/pods")
 POD_DELETIONS = requests(method="DELETE", part="/pods/")
-
-
-@pytest.fixture
-async def proxy(kubeconfig: Path, tmp_path: Path) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy.start(kubeconfig, tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
-async def disturbed(world: World, proxy: FaultProxy) -> AsyncIterator[World]:
-    """Controllers whose requests go through the proxy; the test's own do not."""
-    client = await ApiClient.connect(
-        kubeconfig=str(proxy.kubeconfig), user_agent="levelset-tests", timeout_seconds=5
-    )
-    async with client, running_controllers(client, world.namespace):
-        yield world
 
 
 async def namespace_is_terminating(_: Exchange) -> web.StreamResponse:
