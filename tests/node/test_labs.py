@@ -21,6 +21,13 @@ pytestmark = [pytest.mark.node, pytest.mark.usefixtures("needs_real_nodes")]
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 IMAGE = "docker.io/library/busybox:1.37"
+PAGES = (
+    "01-what-is-deleted-comes-back.md",
+    "02-two-writers.md",
+    "03-requests-during-a-rollout.md",
+    "05-a-node-is-drained.md",
+)
+STARTS_ITS_OWN = "04-while-nobody-looks.md"
 
 
 @pytest.fixture(scope="module")
@@ -52,25 +59,17 @@ async def controllers(lab: Path, node_namespace: str) -> AsyncIterator[World]:
         yield World(client, node_namespace)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "01-what-is-deleted-comes-back.md",
-        "02-two-writers.md",
-        "03-requests-during-a-rollout.md",
-        "05-a-node-is-drained.md",
-    ],
-)
+@pytest.mark.parametrize("page", PAGES)
 async def test_the_page_tells_the_truth(page: str, lab: Path, controllers: World) -> None:
     assert await lab_pages.play(page, lab) >= 8
 
 
 async def test_the_page_that_stops_the_controller_tells_the_truth(lab: Path) -> None:
-    assert await lab_pages.play("04-while-nobody-looks.md", lab) >= 8
+    assert await lab_pages.play(STARTS_ITS_OWN, lab) >= 8
 
 
 def test_every_page_is_played() -> None:
     pages = {path.name for path in lab_pages.LABS.glob("[0-9]*.md")}
 
-    assert len(pages) == 5
+    assert pages == {*PAGES, STARTS_ITS_OWN}
     assert all(len(lab_pages.steps(page)) >= 8 for page in pages)
