@@ -55,6 +55,15 @@ class Fleet:
         """How many pods are on their way out."""
         return sum(podset.status.terminating_replicas for podset in self.all)
 
+    @property
+    def shrinking(self) -> tuple[PodSet, ...]:
+        """Those that were told to shrink and have not done so yet, as far as they have told.
+
+        Until they have, nobody knows which of their pods will be left: one that is told to grow
+        again meanwhile would count pods as available that are already on their way out.
+        """
+        return tuple(podset for podset in self.all if podset.status.replicas > podset.replicas)
+
     def scaled(self, rollout: Rollout, sizes: dict[str, int]) -> "Fleet":
         """Give the named PodSets these sizes, and note on each for which spec that was decided."""
         return self.mapped(

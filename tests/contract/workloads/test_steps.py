@@ -179,7 +179,7 @@ async def test_a_job_that_fails_brings_the_good_revision_back(live: World) -> No
 
 
 async def test_a_job_that_is_refused_fails_its_step(live: World) -> None:
-    template = {"spec": {"template": {"spec": {"containers": []}}}}
+    template: Json = {"spec": {"template": {"spec": {"containers": []}}}}
     await live.rollout(1, steps=[{"job": {"template": template}}])
     await live.is_complete()
 

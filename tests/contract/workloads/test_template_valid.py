@@ -42,8 +42,8 @@ async def test_a_template_that_the_server_refuses_touches_no_old_pod(live: World
     await live.has_condition(ROLLOUTS, "Available", "True")
     await live.patch(ROLLOUTS, "web", {"spec": {"replicas": 3}})
     await live.has_status(ROLLOUTS, availableReplicas=3)
-    good = {"spec": {"template": template("web:3")}}
-    good["spec"]["template"]["spec"]["containers"][0]["ports"] = None  # type: ignore[index]  # raw
+    good: Json = {"spec": {"template": template("web:3")}}
+    good["spec"]["template"]["spec"]["containers"][0]["ports"] = None
     await live.patch(ROLLOUTS, "web", good)
     await live.is_complete()
     await live.has_condition(ROLLOUTS, "TemplateValid", "True")

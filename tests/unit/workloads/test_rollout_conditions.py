@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def podset(
     )
 
 
-def after(rollout: Rollout, fleet: Fleet, *, seconds: float = 0, **more: str) -> Rollout:
+def after(rollout: Rollout, fleet: Fleet, *, seconds: float = 0, **more: Any) -> Rollout:
     """Let the controller look once more; the Rollout comes back with its new status."""
     status = next_status(rollout, fleet, now=NOW + timedelta(seconds=seconds), **more)
     return replace(rollout, status=status)

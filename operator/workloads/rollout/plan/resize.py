@@ -57,6 +57,8 @@ def _spread(rollout: Rollout, fleet: Fleet) -> Fleet:
     if rollout.strategy is not StrategyType.ROLLING_UPDATE:
         return fleet.scaled(rollout, sizes)
     wanted = maths.max_replicas(rollout) - fleet.replicas
+    if wanted > 0 and fleet.shrinking:
+        return fleet
     add = _within_capacity(rollout, fleet, wanted)
     sizes = _proportional(rollout, fleet, add)
     return fleet.scaled(rollout, sizes) if add == wanted else fleet.resized(sizes)

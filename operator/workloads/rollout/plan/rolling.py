@@ -22,10 +22,16 @@ def roll(rollout: Rollout, fleet: Fleet) -> Fleet:
 
 
 def new_replicas(rollout: Rollout, fleet: Fleet) -> int:
-    """Tell how large the new PodSet may be now; it only shrinks when spec.replicas did."""
+    """Tell how large the new PodSet may be now; it only shrinks when spec.replicas did.
+
+    It does not grow before the old ones have answered to their last change: one that was told to
+    grow and then to shrink again may have more pods than it has told of.
+    """
     present = fleet.new.replicas if fleet.new is not None else 0
     if present >= rollout.replicas:
         return rollout.replicas
+    if fleet.new in fleet.shrinking or not all(podset.is_observed for podset in fleet.old):
+        return present
     grow = min(room_above(rollout, fleet), limit(rollout, fleet) - present)
     return present + max(0, grow)
 
