@@ -51,6 +51,8 @@ def resume(rollout: Json) -> Change:
         return Change("resumed", _patch(rollout, _set("/spec/paused", value=False)), note)
     if step is not None:
         resumed = f"{step.podset}/{step.index}"
+        if annotations_of(rollout).get(names.RESUME_STEP) == resumed:
+            resumed = f"{resumed}/again"  # what was said of an earlier try of it does not count
         annotations = {**annotations_of(rollout), names.RESUME_STEP: resumed}
         return Change("resumed", _patch(rollout, _annotations(annotations)))
     raise _refused(rollout, "is not paused")

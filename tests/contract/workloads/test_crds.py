@@ -90,7 +90,42 @@ BOTH: list[tuple[str, object, str]] = [
     ),
     ("spec.replcas", 1, "spec.replcas"),
 ]
+GATE = {
+    "prometheus": "http://prometheus:9090",
+    "query": "up",
+    "threshold": {"operator": "<", "value": 1},
+}
 ROLLOUT_ONLY: list[tuple[str, object, str]] = [
+    ("spec.steps", [{}], "spec.steps must have exactly one of replicas, pause, gate and job"),
+    ("spec.steps", [{"replicas": 1, "pause": {}}], "must have exactly one of replicas"),
+    ("spec.steps", [{"replicas": -1}], "spec.steps[0].replicas"),
+    ("spec.steps", [{"replicas": "101%"}], "spec.steps[0].replicas"),
+    ("spec.steps", [{"pause": {"seconds": 0}}], "spec.steps[0].pause.seconds"),
+    ("spec.steps", [{"replicas": 1}] * 33, "spec.steps"),
+    (
+        "spec.steps",
+        [{"gate": GATE | {"prometheus": "ftp://prometheus"}}],
+        "spec.steps[0].gate.prometheus",
+    ),
+    (
+        "spec.steps",
+        [{"gate": GATE | {"prometheus": "http://me:secret@prometheus"}}],
+        "spec.steps[0].gate.prometheus",
+    ),
+    (
+        "spec.steps",
+        [{"gate": GATE | {"threshold": {"operator": "~", "value": 1}}}],
+        "spec.steps[0].gate.threshold.operator",
+    ),
+    ("spec.steps", [{"gate": {"query": "up"}}], "spec.steps[0].gate.prometheus"),
+    ("spec.steps", [{"job": {}}], "spec.steps[0].job.template"),
+    ("spec.steps", [{"job": {"template": {"spec": {}}}}], "spec.steps[0].job.template.spec"),
+    ("spec.rollback.mode", "Never", "spec.rollback.mode"),
+    ("spec.rollback.maxRestarts", -1, "spec.rollback.maxRestarts"),
+    ("spec.config.mode", "Copy", "spec.config.mode"),
+    ("spec.disruption.budget", "Some", "spec.disruption.budget"),
+    ("spec.drainSeconds", -1, "spec.drainSeconds"),
+    ("spec.defaults.safeToEvict", "yes", "spec.defaults.safeToEvict"),
     (
         "spec.progressDeadlineSeconds",
         0,
@@ -139,6 +174,14 @@ def test_kubectl_apply_is_refused_with_the_fields_name(
 
     assert done.returncode == 1
     assert message in done.stderr
+
+
+async def test_a_recreated_rollout_has_no_sizes_among_its_steps(world: World) -> None:
+    strategy = {"type": "Recreate"}
+    await world.rollout(1, "hooked", strategy=strategy, steps=[{"pause": {}}, {"gate": GATE}])
+
+    with pytest.raises(Invalid, match=r"spec.steps must not have replicas when"):
+        await world.rollout(1, strategy=strategy, steps=[{"replicas": 1}])
 
 
 @pytest.mark.parametrize("resource", KINDS, ids=str)

@@ -230,6 +230,17 @@ def test_resume_ends_a_pause_step() -> None:
     }
 
 
+def test_resume_of_a_step_that_was_resumed_in_an_earlier_try_says_something_new() -> None:
+    step = {"podSet": "web-c", "index": 1, "type": "Pause", "state": "Paused"}
+    said = {"levelset.dev/resume-step": "web-c/1"}
+
+    change = changes.resume(rollout(annotations=said, status={"step": step}))
+
+    assert written(change) == {
+        "/metadata/annotations": {"levelset.dev/resume-step": "web-c/1/again"}
+    }
+
+
 def test_resume_of_a_paused_rollout_leaves_its_pause_step_waiting() -> None:
     step = {"podSet": "web-c", "index": 1, "type": "Pause", "state": "Paused"}
 
