@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 SHARED := -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check unit format bench lock clean
+.PHONY: help venv demo test check unit format bench chaos lock clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -25,7 +25,7 @@ demo: $(STAMP)  ## a push to Git becomes running, verified, measured pods (KEEP=
 
 test: $(STAMP)  ## unit, contract and node tests; installs what they need
 	$(BIN)/levelset tools install --for tests $(if $(NO_APT),--no-apt)
-	$(BIN)/pytest $(SHARED) -m "not bench and not kind" --durations=15
+	$(BIN)/pytest $(SHARED) -m "not bench and not kind and not chaos" --durations=15
 
 check: $(STAMP)  ## format, lint, types, layers, unit tests
 	$(BIN)/ruff format --check .
@@ -45,6 +45,10 @@ bench: $(STAMP)  ## measure, side by side; rewrites docs/benchmarks.md
 	$(BIN)/levelset tools install --for bench $(if $(NO_APT),--no-apt)
 	rm -f build/benchmarks.json  # no table of a bench that is no more
 	$(BIN)/pytest tests/bench -m bench -s
+
+chaos: $(STAMP)  ## kill, freeze and cut off at random (LEVELSET_CHAOS_SEED repeats a run)
+	$(BIN)/levelset tools install --for bench $(if $(NO_APT),--no-apt)
+	$(BIN)/pytest tests/chaos -m chaos --durations=0
 
 lock: $(STAMP)  ## rewrite the lock files
 	requirements/lock.sh

@@ -5,7 +5,7 @@ words around the tables.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "benchmarks.md"
 _WHERE = ("at", "cpus", "python")
+_COLUMNS = "side_by_side"
 _HEAD = """\
 # Benchmarks
 
@@ -27,27 +28,33 @@ def render(results: Mapping[str, Mapping[str, Any]]) -> str:
     """Render the page from what the benches recorded."""
     parts = [_HEAD]
     for name, figures in sorted(results.items()):
-        rows = [
-            f"| {key.replace('_', ' ')} | {_shown(value)} |"
-            for key, value in figures.items()
-            if key not in _WHERE
-        ]
         where = f"{figures['at']}, {figures['cpus']} cores, Python {figures['python']}"
-        parts.append(
-            "\n".join(
-                [
-                    f"## {name[:1].upper()}{name[1:]}",
-                    "",
-                    where,
-                    "",
-                    "| figure | value |",
-                    "|---|---|",
-                    *rows,
-                    "",
-                ]
-            )
-        )
+        plain = {
+            key.replace("_", " "): _shown(value)
+            for key, value in figures.items()
+            if key not in (*_WHERE, _COLUMNS)
+        }
+        lines = [f"## {name[:1].upper()}{name[1:]}", "", where, ""]
+        lines += _table(["figure", "value"], [list(row) for row in plain.items()])
+        if _COLUMNS in figures:
+            lines += ["", *_columns(figures[_COLUMNS])]
+        parts.append("\n".join([*lines, ""]))
     return "\n".join(parts)
+
+
+def _columns(side_by_side: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lay those who did the same out beside each other, a figure a line."""
+    figures = dict.fromkeys(figure for column in side_by_side.values() for figure in column)
+    rows = [
+        [figure, *(_shown(column.get(figure, "")) for column in side_by_side.values())]
+        for figure in figures
+    ]
+    return _table(["figure", *side_by_side], rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(row)} |" for row in (head, *rows)]
+    return [lines[0], "|" + "---|" * len(head), *lines[1:]]
 
 
 def _shown(value: object) -> str:

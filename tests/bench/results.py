@@ -1,7 +1,8 @@
 """Where benches leave their figures: one JSON file, which docs/benchmarks.md is written from.
 
 record("podset 0 to 1000", ours_seconds=4.1, builtin_seconds=4.4) replaces what was there under the
-name. The file is $LEVELSET_BENCH_RESULTS, else build/benchmarks.json of this checkout.
+name. A figure `side_by_side` ({contender: {figure: value}}) becomes a table with a column each.
+The file is $LEVELSET_BENCH_RESULTS, else build/benchmarks.json of this checkout.
 """
 
 import json

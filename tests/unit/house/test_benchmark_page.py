@@ -32,3 +32,20 @@ def test_each_bench_has_a_table_with_its_figures_and_its_machine() -> None:
     assert "2 cores, Python 3.11.7" in page
     assert "| ours seconds | 4.5 |" in page
     assert "| runs | 4, 5 |" in page
+
+
+def test_those_who_did_the_same_stand_side_by_side() -> None:
+    figures = {
+        "at": "2026-01-01T00:00:00+00:00",
+        "cpus": 2,
+        "python": "3.11.7",
+        "rounds": 2,
+        "side_by_side": {"ours": {"seconds": 4.5, "pods over": 0}, "built-in": {"seconds": 4.6}},
+    }
+
+    page = _conftest().render({"rolling update": figures})
+
+    assert "| rounds | 2 |" in page
+    assert "| figure | ours | built-in |" in page
+    assert "| seconds | 4.5 | 4.6 |" in page
+    assert "| pods over | 0 |  |" in page
