@@ -19,7 +19,7 @@ from workloads.rollout import maths
 from workloads.rollout.fleet import Fleet
 from workloads.rollout.pending import are_steps_pending
 from workloads.rollout.resources import Rollout, RolloutStatus
-from workloads.rollout.template_verdict import ADMISSION, TEMPLATE_INVALID, TemplateVerdict
+from workloads.rollout.template_verdict import ADMISSION, TEMPLATE_INVALID, VALID, TemplateVerdict
 
 AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"
@@ -109,9 +109,10 @@ def _template_valid(
     if verdict is not None:
         return _typed(rollout, TEMPLATE_VALID, verdict.status, verdict.reason, verdict.message)
     present = find_condition(rollout.status.conditions, TEMPLATE_VALID)
-    if present is None or fleet.new is None or rollout.status.held is not None:
+    if present is None or fleet.new is None:
         return present
-    return _typed(rollout, TEMPLATE_VALID, present.status, present.reason, present.message)
+    said = VALID if present.status == "False" else present  # another one was refused: this has pods
+    return _typed(rollout, TEMPLATE_VALID, said.status, said.reason, said.message)
 
 
 def _rolled_back(rollout: Rollout, status: RolloutStatus) -> Condition | None:

@@ -140,9 +140,9 @@ def _failed(status: RolloutStatus, entries: list[Condition]) -> Verdict | None:
     if status.held is not None:
         message = f"revision {status.held.revision} is held: {status.held.message}"
         return Verdict("True", status.held.reason, message)
-    blocked = status.blocked_by
-    if blocked is not None and blocked.reason in conditions.REFUSED and not status.updated_podset:
-        return Verdict("True", blocked.reason, blocked.message)
+    valid = find_condition(entries, conditions.TEMPLATE_VALID)
+    if valid is not None and valid.status == "False":
+        return Verdict("True", valid.reason, valid.message)
     progressing = find_condition(entries, conditions.PROGRESSING)
     if progressing is not None and progressing.reason in conditions.STUCK:
         return Verdict("True", progressing.reason, progressing.message)

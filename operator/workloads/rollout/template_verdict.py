@@ -18,7 +18,7 @@ ADMISSION: Final[BlockReason] = "Admission"
 # The texts are the API server's own, of v1.37; there is no reason or code that tells these apart.
 _QUOTA_TEXTS: Final = ("exceeded quota", "failed quota")
 _NO_DRY_RUN_TEXT: Final = "does not support dry run"
-_WEBHOOK_TEXT: Final = "admission webhook"
+_WEBHOOK_TEXTS: Final = ("admission webhook", "failed calling webhook")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,16 @@ VALID: Final = TemplateVerdict("True", ACCEPTED, "the API server would take such
 
 
 def verdict_of(error: ApiError) -> TemplateVerdict | None:
-    """Judge a refusal; None when it says nothing about the template (a broken server, say)."""
+    """Judge a refusal; None when it says nothing about the template (a broken server, say).
+
+    A webhook that does not answer lets no pod in either, so it is told like one that says no.
+    """
     message = str(error)
     if any(text in message for text in _QUOTA_TEXTS):
         return TemplateVerdict("True", ACCEPTED, f"but for the quota: {message}")
     if _NO_DRY_RUN_TEXT in message:
         return TemplateVerdict("Unknown", NOT_CHECKED, message)
-    if _WEBHOOK_TEXT in message and error.status < 500:
+    if any(text in message for text in _WEBHOOK_TEXTS):
         return TemplateVerdict("False", ADMISSION, message)
     if isinstance(error, Invalid) or error.status == 400:
         return TemplateVerdict("False", TEMPLATE_INVALID, message)

@@ -246,6 +246,21 @@ def test_while_a_template_is_refused_nothing_begins_and_scaling_goes_on() -> Non
     assert scaled.create is None
 
 
+def test_the_old_template_is_valid_when_the_refused_one_is_taken_back() -> None:
+    refused = TemplateVerdict("False", "TemplateInvalid", "no such port", retry_after=5)
+    obj = rollout(status=RolloutStatus(known_good=KnownGood("web-1", 1)))
+    pods = podset(1, 4, available=4)
+    status = plan_rollout(obj, Fleet(None, (pods,)), now=NOW, verdict=refused).status
+
+    back = replace(obj, template=template(1), status=status)
+    after = plan_rollout(back, Fleet(pods), now=NOW).status
+
+    assert is_true(after.conditions, "TemplateValid")
+    assert is_true(after.conditions, "Ready")
+    assert not is_true(after.conditions, "Stalled")
+    assert after.blocked_by is None
+
+
 @pytest.mark.parametrize(
     ("error", "reason", "blocks"),
     [
@@ -253,6 +268,7 @@ def test_while_a_template_is_refused_nothing_begins_and_scaling_goes_on() -> Non
         (ApiError(400, "BadRequest", "strict decoding"), "TemplateInvalid", "TemplateInvalid"),
         (Forbidden(403, "Forbidden", "violates PodSecurity"), "Admission", "Admission"),
         (ApiError(400, "x", 'admission webhook "a" denied'), "Admission", "Admission"),
+        (ServerError(500, "x", 'failed calling webhook "a"'), "Admission", "Admission"),
         (Forbidden(403, "Forbidden", "exceeded quota: few"), "Accepted", None),
         (ApiError(400, "x", 'webhook "a" does not support dry run'), "NotChecked", None),
     ],
@@ -267,7 +283,7 @@ def test_a_refusal_is_told_by_what_it_means(
 
 
 def test_a_broken_server_says_nothing_of_a_template() -> None:
-    assert verdict_of(ServerError(500, "InternalError", 'failed calling webhook "a"')) is None
+    assert verdict_of(ServerError(500, "InternalError", "etcd has no leader")) is None
 
 
 def with_default(version: int) -> Json:
