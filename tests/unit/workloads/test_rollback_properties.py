@@ -13,7 +13,7 @@ from workloads.rollout import maths
 from workloads.rollout.evidence import Evidence, JobOutcome, JobState, Measurement
 from workloads.rollout.fleet import Fleet, sort_fleet
 from workloads.rollout.plan import Plan, plan_rollout, questions
-from workloads.rollout.resources import Rollout, StrategyType
+from workloads.rollout.resources import PodReplacementPolicy, Rollout, StrategyType
 from workloads.rollout.steps import GateStep, parse_steps
 
 GATE: Json = {
@@ -58,16 +58,25 @@ class Stepping(Model):
         assert wanted <= maths.max_replicas(rollout)
         assert self.count("starting", "available") <= maths.max_replicas(rollout)
         assert self.count("available") >= maths.min_available(rollout)
+        if rollout.pod_replacement_policy is PodReplacementPolicy.TERMINATION_COMPLETE:
+            everything = self.count("starting", "available", "terminating")
+            assert everything <= maths.max_replicas(rollout)
 
 
-def begun(rollout: Rollout, seed: int, steps: list[Json]) -> Stepping:
+def begun(
+    rollout: Rollout,
+    seed: int,
+    steps: list[Json],
+    *,
+    strategy: StrategyType = StrategyType.ROLLING_UPDATE,
+) -> Stepping:
     """A complete Rollout that is about to roll out its second revision."""
     replicas = max(1, rollout.replicas)
     rollout = replace(
         rollout,
         replicas=replicas,
         steps=parse_steps(steps),
-        strategy=StrategyType.ROLLING_UPDATE,
+        strategy=strategy,
         progress_deadline_seconds=40,
     )
     model = Stepping(rollout, seed)
@@ -180,3 +189,30 @@ def test_sizes_and_templates_may_change_at_every_step(
 
     assert is_true(model.rollout.status.conditions, "Ready")
     assert [len(pods) for pods in model.pods.values() if pods] == [model.rollout.replicas]
+
+
+@given(
+    rollouts(),
+    st.lists(st.sampled_from([GATE, JOB]), max_size=2),
+    SEEDS,
+    st.sampled_from(["yes", "no"]),
+)
+@settings(max_examples=20, deadline=None)
+def test_recreate_goes_back_without_ever_running_two_versions(
+    rollout: Rollout, steps: list[Json], seed: int, answer: str
+) -> None:
+    model = begun(rollout, seed, steps, strategy=StrategyType.RECREATE)
+    good = next(iter(model.podsets))
+    model.sync_rollout()
+    model.says_no = answer == "no"
+    for _ in range(4):
+        model.seconds += 60
+        for _ in range(100):
+            model.step()
+            model.broken = frozenset(model.podsets) - {good}
+            assert sum(bool(pods) for pods in model.pods.values()) <= 1
+    model.settle()
+
+    assert model.rollout.status.held is not None
+    assert [name for name, pods in model.pods.items() if pods] == [good]
+    assert is_true(model.rollout.status.conditions, "RolledBack")
