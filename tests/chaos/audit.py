@@ -22,11 +22,12 @@ class Write:
     subresource: str
     received: datetime
     code: int
+    is_dry_run: bool
 
     @property
     def is_of_state(self) -> bool:
         """Whether it changes what controllers answer for."""
-        return self.resource not in _NOT_STATE
+        return self.resource not in _NOT_STATE and not self.is_dry_run
 
 
 def writes(log: Path, *, user: str, since: datetime) -> list[Write]:
@@ -48,5 +49,6 @@ def _all(log: Path) -> Iterator[Write]:
             name=target.get("name", ""),
             subresource=target.get("subresource", ""),
             received=datetime.fromisoformat(entry["requestReceivedTimestamp"]),
+            is_dry_run="dryRun=" in entry["requestURI"],
             code=(entry.get("responseStatus") or {}).get("code", 0),
         )

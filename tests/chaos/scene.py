@@ -1,6 +1,7 @@
 """A namespace with restless Rollouts, a witness and processes to do harm to; one scenario each."""
 
 import asyncio
+import contextlib
 import os
 import random
 import secrets
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kube_runtime.api import ApiClient
+from kube_runtime.errors import AlreadyExists
 from kube_runtime.resource import NAMESPACES, SERVICE_ACCOUNTS
 from local_cluster.control_plane import ControlPlane
 from tests.chaos.end_state import is_level
@@ -97,7 +99,8 @@ async def new_namespace(api: ApiClient) -> str:
     name = f"chaos-{secrets.token_hex(4)}"
     await api.create(NAMESPACES, {"metadata": {"name": name}})
     account = {"metadata": {"name": "default", "namespace": name}}
-    await api.create(SERVICE_ACCOUNTS, account)
+    with contextlib.suppress(AlreadyExists):  # its controller may be faster
+        await api.create(SERVICE_ACCOUNTS, account)
     return name
 
 
