@@ -19,6 +19,7 @@ from workloads.rollout.plan.aim import (
     hold,
     seconds_to_crash_verdict,
 )
+from workloads.rollout.plan.disruption import protect
 from workloads.rollout.plan.recreate import recreate
 from workloads.rollout.plan.resize import resize
 from workloads.rollout.plan.rolling import new_replicas, roll
@@ -129,6 +130,9 @@ def _trouble(failure: Failure | None) -> tuple[str, str] | None:
 
 def _next_fleet(rollout: Rollout, fleet: Fleet, *, is_refused: bool) -> Fleet:
     fleet = with_revision(rollout, fleet)
+    protected = protect(rollout, fleet)
+    if protected is not None:
+        return protected
     resized = resize(rollout, fleet)
     if resized != fleet or rollout.is_paused or is_refused:
         return resized
