@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# pytest keeps the tests that it has rewritten there: 4 s of each run.
+unexport PYTHONDONTWRITEBYTECODE
 # One process for the node tests, which begin first, and two for all others: see tests/shares.py.
 SHARED := -n 3 --dist loadfile --no-loadscope-reorder
 
