@@ -134,6 +134,7 @@ class ApiClient:
         limit: int = PAGE_SIZE,
         resource_version: str | None = None,
         transform: Callable[[Json], Json] | None = None,
+        metadata_only: bool = False,
     ) -> ListResult:
         """Read a collection, page by page; `transform` is applied to each page as it comes."""
 
@@ -149,6 +150,7 @@ class ApiClient:
                     limit=page_size,
                     resource_version=resource_version,
                     continue_token=token,
+                    metadata_only=metadata_only,
                 )
                 page = read_page(await self._json(call), resource, transform, call)
                 items += page.items
@@ -172,6 +174,7 @@ class ApiClient:
         field_selector: str | None = None,
         timeout_seconds: int = 300,
         inactivity_seconds: float = 70,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Yield what changes, until the server ends it after about `timeout_seconds`.
 
@@ -185,6 +188,7 @@ class ApiClient:
             label_selector=label_selector,
             field_selector=field_selector,
             timeout_seconds=timeout_seconds,
+            metadata_only=metadata_only,
         )
         lines = self._sender.lines(call, inactivity_seconds=inactivity_seconds)
         async with aclosing(lines) as batches:

@@ -9,6 +9,10 @@ import orjson
 from kube_runtime.resource import Json, Key, Resource
 from kube_runtime.transport import Call
 
+# Ask for identities without contents; a server that cannot leave them out sends it all.
+_METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_METADATA_LIST: Final = _METADATA.replace("Metadata;", "MetadataList;")
+
 # POSTs that ask instead of writing: a process that does not lead may authenticate a scrape.
 _QUESTIONS: Final = ("/apis/authentication.k8s.io/", "/apis/authorization.k8s.io/")
 
@@ -38,6 +42,7 @@ def list_call(
     limit: int | None,
     resource_version: str | None,
     continue_token: str = "",
+    metadata_only: bool = False,
 ) -> Call:
     """Ask for one page of a collection."""
     return Call(
@@ -50,6 +55,7 @@ def list_call(
             resourceVersion=None if continue_token else resource_version,
             **{"continue": continue_token or None},
         ),
+        headers=(("Accept", _METADATA_LIST),) if metadata_only else (),
     )
 
 
@@ -61,6 +67,7 @@ def watch_call(
     label_selector: str | None,
     field_selector: str | None,
     timeout_seconds: int,
+    metadata_only: bool = False,
 ) -> Call:
     """Ask for what changes in a collection from a resourceVersion on, with bookmarks."""
     return Call(
@@ -74,6 +81,7 @@ def watch_call(
             fieldSelector=field_selector,
             timeoutSeconds=str(timeout_seconds),
         ),
+        headers=(("Accept", _METADATA),) if metadata_only else (),
     )
 
 

@@ -54,6 +54,7 @@ class Informer:
         field_selector: str | None = None,
         indexers: Mapping[str, Indexer] | None = None,
         transform: Callable[[Json], Json] = drop_managed_fields,
+        metadata_only: bool = False,
         inactivity_seconds: float = 70.0,
         instrumentation: Instrumentation = NO_INSTRUMENTATION,
         clock: Clock = SYSTEM_CLOCK,
@@ -68,6 +69,7 @@ class Informer:
             namespace=namespace, label_selector=label_selector, field_selector=field_selector
         )
         self._transform = transform
+        self._metadata_only = metadata_only
         self._inactivity_seconds = inactivity_seconds
         self._instrumentation = instrumentation
         self._clock = clock
@@ -83,6 +85,11 @@ class Informer:
     def has_synced(self) -> bool:
         """Tell whether the store has held a whole list at least once."""
         return self._synced.is_set()
+
+    @property
+    def last_error(self) -> Exception | None:
+        """What last kept it from listing or watching; it may have gone on since."""
+        return self._last_error
 
     def on_change(self, handler: Handler) -> None:
         """Call back with (old, new): (None, new) is an addition, (old, None) a deletion.
@@ -133,7 +140,12 @@ class Informer:
         self._must_list = False
         try:
             await self._replace(
-                await self._api.list(self.resource, **self._scope, transform=self._transform)
+                await self._api.list(
+                    self.resource,
+                    **self._scope,
+                    transform=self._transform,
+                    metadata_only=self._metadata_only,
+                )
             )
         except BaseException as error:
             self._must_list = True
@@ -186,6 +198,7 @@ class Informer:
             resource_version=self.store.resource_version,
             timeout_seconds=round(_WATCH_SECONDS * random.uniform(0.8, 1.2)),  # noqa: S311
             inactivity_seconds=self._inactivity_seconds,
+            metadata_only=self._metadata_only,
         )
         async with aclosing(events):
             async for event in events:

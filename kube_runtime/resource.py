@@ -163,6 +163,9 @@ DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
 REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet")
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
 LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+POD_DISRUPTION_BUDGETS: Final = Resource(
+    "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"
+)
 CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io",
     "v1",

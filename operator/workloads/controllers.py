@@ -17,7 +17,7 @@ from kube_runtime.errors import RequestTimeout
 from kube_runtime.events import EventRecorder
 from kube_runtime.freshness import Freshness
 from kube_runtime.informer import Informer, drop_managed_fields
-from kube_runtime.resource import NODES, PODS, Resource
+from kube_runtime.resource import NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
 from kube_runtime.stage import Service
 from kube_runtime.store import by_owner_uid, orphans_by_namespace
 from workloads import names
@@ -26,12 +26,24 @@ from workloads.podset.controller import build_podset_controller
 from workloads.podset.nodes import slim_node
 from workloads.podset.reconciler import ORPHAN_INDEX, OWNER_INDEX
 from workloads.podset.slim import slim_pod
+from workloads.rollout.config.copies import RESOURCES
+from workloads.rollout.config.references import SourceKind
+from workloads.rollout.config.watching import (
+    COPIES_INDEX,
+    SOURCE_INDEX,
+    ConfigWatch,
+    Slim,
+    by_copy,
+    by_source,
+)
 from workloads.rollout.controller import build_rollout_controller
+from workloads.rollout.disruption.keeper import NAMESPACE_INDEX, by_namespace
 from workloads.settings import WorkloadsSettings
 from workloads.surroundings import Surroundings
 
 _log: Final = logging.getLogger(__name__)
 _INDEXERS: Final = {OWNER_INDEX: by_owner_uid, ORPHAN_INDEX: orphans_by_namespace}
+_ROLLOUT_INDEXERS: Final = {SOURCE_INDEX: by_source, NAMESPACE_INDEX: by_namespace}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,8 @@ class Controllers:
     informers: tuple[Informer, ...]
     """Without which nothing is done."""
     nodes: Informer
+    optional: tuple[Informer, ...]
+    """What may be forbidden without stopping the rest."""
     events: EventRecorder
     podset: Controller
     rollout: Controller
@@ -53,6 +67,7 @@ class Controllers:
         return [
             *(informer.run for informer in self.informers),
             self.nodes.run,
+            *(informer.run for informer in self.optional),
             self.events.run,
             self.podset_freshness.run,
             self.rollout_freshness.run,
@@ -100,8 +115,20 @@ def build_controllers(
             api,
             resource,
             namespace=settings.watch_namespace,
-            indexers=_INDEXERS,
+            indexers=_ROLLOUT_INDEXERS if resource is names.ROLLOUTS else _INDEXERS,
             transform=slim_pod if resource is PODS else drop_managed_fields,
+            instrumentation=runtime,
+            clock=clock,
+        )
+
+    def config_informer(kind: SourceKind) -> Informer:
+        return Informer(
+            api,
+            RESOURCES[kind],
+            namespace=settings.watch_namespace,
+            indexers={COPIES_INDEX: by_copy},
+            transform=Slim(kind),
+            metadata_only=True,
             instrumentation=runtime,
             clock=clock,
         )
@@ -113,6 +140,15 @@ def build_controllers(
         podsets=informer(names.PODSETS),
         rollouts=informer(names.ROLLOUTS),
         nodes=Informer(api, NODES, transform=slim_node, instrumentation=runtime, clock=clock),
+        config=ConfigWatch({kind: config_informer(kind) for kind in RESOURCES}),
+        budgets=Informer(
+            api,
+            POD_DISRUPTION_BUDGETS,
+            namespace=settings.watch_namespace,
+            indexers={NAMESPACE_INDEX: by_namespace},
+            instrumentation=runtime,
+            clock=clock,
+        ),
         events=EventRecorder(api, names.FIELD_MANAGER, instrumentation=runtime, clock=clock),
         metrics=WorkloadsMetrics(instruments),
         runtime=runtime,
@@ -122,6 +158,7 @@ def build_controllers(
     return Controllers(
         informers=(around.pods, around.podsets, around.rollouts),
         nodes=around.nodes,
+        optional=(around.budgets, *around.config.informers.values()),
         events=around.events,
         podset=build_podset_controller(around),
         rollout=build_rollout_controller(around),

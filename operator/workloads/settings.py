@@ -37,10 +37,13 @@ class WorkloadsSettings:
     expectation_seconds: float = 300.0
     """How long our own writes to pods may stay unseen before the pods are listed anew; the time
     that the built-in controllers wait before they trust what they see."""
+    config_settle_seconds: float = 1.0
+    """How long ConfigMaps and Secrets must be at rest before a change of them rolls; so that one
+    `kubectl apply` of several of them, and of the Rollout after them, is one new revision."""
     request_timeout_seconds: float = 10.0
     """How long an answer of the API server is waited for."""
 
     def __post_init__(self) -> None:
         require_positive(self, "podset_workers", "rollout_workers", "max_in_flight")
         require_positive(self, "qps", "burst", "resync_seconds", "expectation_seconds")
-        require_positive(self, "request_timeout_seconds")
+        require_positive(self, "config_settle_seconds", "request_timeout_seconds")

@@ -1,4 +1,4 @@
-"""What both controllers stand upon: one client, four informers, events, metrics, a clock.
+"""What both controllers stand upon: one client, the informers, events, metrics, a clock.
 
 Made once by controllers.py and passed to the two factories.
 """
@@ -12,6 +12,7 @@ from kube_runtime.events import EventRecorder
 from kube_runtime.informer import Informer
 from kube_runtime.instrumentation import Instrumentation
 from workloads.metrics import WorkloadsMetrics
+from workloads.rollout.config.watching import ConfigWatch
 from workloads.settings import WorkloadsSettings
 
 
@@ -26,6 +27,10 @@ class Surroundings:
     rollouts: Informer
     nodes: Informer
     """May stay empty, where nodes may not be read: nothing rests on it."""
+    config: ConfigWatch
+    """May stay empty as well; Rollouts then say so."""
+    budgets: Informer
+    """May stay empty as well; there are no budgets of ours then."""
     events: EventRecorder
     metrics: WorkloadsMetrics
     runtime: Instrumentation

@@ -25,6 +25,10 @@ from workloads.metrics import WorkloadsMetrics
 from workloads.owner import confirm_owner
 from workloads.podset.reconciler import ORPHAN_INDEX, OWNER_INDEX
 from workloads.podset.resources import PodSet, parse_podset
+from workloads.rollout.config.contents import ConfigMovedError, ConfigRefusedError
+from workloads.rollout.config.keeper import ConfigKeeper, Resolution
+from workloads.rollout.config.standing import with_standing
+from workloads.rollout.disruption.keeper import BudgetKeeper
 from workloads.rollout.fleet import Fleet, recognise, sort_fleet
 from workloads.rollout.inquiry import Inquiry
 from workloads.rollout.plan import Plan, plan_rollout, questions
@@ -50,6 +54,8 @@ class RolloutReconciler:
         podsets: Informer,
         writer: PodSetWriter,
         inquiry: Inquiry,
+        config: ConfigKeeper,
+        budgets: BudgetKeeper,
         expectations: Expectations[Key],
         teller: Teller,
         metrics: WorkloadsMetrics,
@@ -60,6 +66,8 @@ class RolloutReconciler:
         self._podsets = podsets
         self._writer = writer
         self._inquiry = inquiry
+        self._config = config
+        self._budgets = budgets
         self._expectations = expectations
         self._teller = teller
         self._metrics = metrics
@@ -71,6 +79,8 @@ class RolloutReconciler:
         if raw is None:
             self._expectations.forget(key)
             self._inquiry.forget(key)
+            self._config.forget(key)
+            self._budgets.forget(key)
             return Result.DONE
         if not await self._is_settled(key):
             return Result(requeue_after=self._expectations.seconds_until_expiry(key))
@@ -82,21 +92,53 @@ class RolloutReconciler:
         if claims.adopt or claims.release:
             await self._settle_claims(raw, claims)
             return Result.DONE  # the change that was just made wakes us
-        fleet = recognise(rollout, sort_fleet(rollout, _parsed(claims.keep)))
         try:
-            return await self._step(raw, rollout, fleet)
+            return await self._configured(raw, rollout, claims.keep)
         except ApiError as error:
             if not is_namespace_terminating(error):
                 raise
             return Result.DONE  # nothing can be made any more, and everything goes
 
-    async def _step(self, raw: Json, rollout: Rollout, fleet: Fleet) -> Result:
-        plan = await self._plan(raw, rollout, fleet)
-        status = plan.status
+    async def _configured(
+        self, raw: Json, rollout: Rollout, raw_podsets: tuple[Json, ...]
+    ) -> Result:
+        """Look at the template as it is with its ConfigMaps and Secrets, and take the next step."""
+        podsets = _parsed(raw_podsets)
+        resolution = await self._config.resolve(rollout, podsets)
+        if resolution.is_early:
+            return Result(requeue_after=resolution.look_again_after)
         try:
+            written = await self._config.tend(raw, raw_podsets, resolution)
+        except (Conflict, ConfigMovedError, ConfigRefusedError):
+            return Result(requeue=True)
+        if written is not None:
+            self._record(raw, written, _PODSET_KIND)
+            return Result.DONE  # the change that was just made wakes us
+        rollout = resolution.applied_to(rollout)
+        fleet = recognise(rollout, sort_fleet(rollout, podsets))
+        return await self._step(raw, rollout, fleet, resolution)
+
+    async def _step(
+        self, raw: Json, rollout: Rollout, fleet: Fleet, resolution: Resolution
+    ) -> Result:
+        plan = await self._plan(raw, rollout, fleet)
+        now = self._clock.now()
+        outlook = await self._budgets.tend(raw, rollout, fleet, now=now)
+        conditions = with_standing(
+            plan.status.conditions,
+            resolution.standing,
+            generation=rollout.generation,
+            now=now,
+        )
+        blocked_by = plan.status.blocked_by or outlook.blocked_by
+        status = replace(plan.status, conditions=conditions, blocked_by=blocked_by)
+        looks = (plan.look_again_after, resolution.look_again_after, outlook.look_again_after)
+        try:
+            if plan.create is not None:
+                await self._config.prepare(raw, resolution)
             await self._apply(raw, plan)
-        except Conflict:
-            return Result(requeue=True)  # a PodSet has changed: look again
+        except (Conflict, ConfigMovedError, ConfigRefusedError):
+            return Result(requeue=True)  # a PodSet or its configuration has changed: look again
         except NameTakenError as error:
             return await self._count_collision(raw, rollout, error)
         except ApiError as error:
@@ -106,7 +148,7 @@ class RolloutReconciler:
             return await self._tell_create_error(raw, rollout, fleet, error)
         if not await self._write_status(raw, rollout.status, status):
             return Result(requeue=True)
-        return Result(requeue_after=plan.look_again_after)
+        return Result(requeue_after=min((look for look in looks if look is not None), default=None))
 
     async def _plan(self, raw: Json, rollout: Rollout, fleet: Fleet) -> Plan:
         asked = questions(rollout, fleet, now=self._clock.now())
