@@ -18,7 +18,7 @@ pytestmark = pytest.mark.contract
 
 BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
-SECONDS = 40.0
+SECONDS = 60.0
 ALONE = {"mode": "None", "budget": "None"}  # the test brings its own budget
 NEW_DEFAULT = [
     {
@@ -87,7 +87,7 @@ async def test_a_real_autoscaler_sizes_a_rollout_by_its_load(
     world = full_world
     async with meter.serving(world.api, world.namespace, full_plane.authority) as metered:
         available = ("wait", "--for=condition=Available", f"apiservice/{meter.NAME}")
-        await asyncio.to_thread(full_kubectl, *available, "--timeout=30s", timeout_seconds=35)
+        await asyncio.to_thread(full_kubectl, *available, "--timeout=60s", timeout_seconds=65)
         await world.rollout(1)
         await is_complete(world)
         metered.millicores = 400
