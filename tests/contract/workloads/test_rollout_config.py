@@ -15,7 +15,7 @@ from workloads.rollout.config.standing import CONFIG_SNAPSHOTTED
 
 pytestmark = pytest.mark.contract
 
-PASSWORD = "correct-horse-battery-staple"  # noqa: S105 - to look for it where it must not be
+PASSWORD = "correct-horse-battery-staple"
 
 
 def template(*, optional: bool = False, image: str = "web:1") -> Json:
@@ -118,7 +118,7 @@ async def test_a_change_rolls_and_its_undoing_brings_the_old_revision_back(live:
 async def test_undo_by_template_brings_the_old_configuration_back(live: World) -> None:
     await configured(live)
     (first,) = await live.podsets()
-    await put(live, SECRETS, "login", password="changed")  # noqa: S106
+    await put(live, SECRETS, "login", password="changed")
     await live.is_complete(revision=2)
 
     old = first["spec"]["template"]

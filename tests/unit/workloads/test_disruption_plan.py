@@ -167,13 +167,13 @@ def test_the_budget_keeps_what_a_rollout_would_keep(
 
     assert made["spec"]["minAvailable"] == expected
     assert made["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
-    assert made["metadata"]["name"] == "web"
+    assert made["metadata"]["name"] == "web-rollout"
 
 
 def test_a_budget_that_is_level_is_left_alone_and_any_other_is_corrected() -> None:
     three = rollout(3)
     made = plan(three).create
-    ours = {**budget("web", owner="owner"), "spec": made["spec"]}
+    ours = {**budget("web-rollout", owner="owner"), "spec": made["spec"]}
 
     assert plan(three, ours) == plan(three, ours, budget("x", selector={"matchLabels": {"a": "b"}}))
     assert (plan(three, ours).patch, plan(three, ours).create) == (None, None)
@@ -183,7 +183,7 @@ def test_a_budget_that_is_level_is_left_alone_and_any_other_is_corrected() -> No
 
 
 def test_the_users_own_budget_is_the_only_one() -> None:
-    theirs, ours = budget("theirs", selector={}), budget("web", owner="owner")
+    theirs, ours = budget("theirs", selector={}), budget("web-rollout", owner="owner")
 
     assert plan(rollout(3), theirs).create is None
     assert plan(rollout(3), theirs, ours).delete
@@ -192,13 +192,13 @@ def test_the_users_own_budget_is_the_only_one() -> None:
 
 
 def test_a_name_that_is_taken_is_left_to_whoever_has_it() -> None:
-    made = plan(rollout(3), budget("web", selector={"matchLabels": {"app": "other"}}))
+    made = plan(rollout(3), budget("web-rollout", selector={"matchLabels": {"app": "other"}}))
 
     assert (made.create, made.patch, made.delete) == (None, None, False)
 
 
 def test_it_goes_when_it_is_not_wanted_or_has_waited_for_long_enough() -> None:
-    ours = budget("web", owner="owner")
+    ours = budget("web-rollout", owner="owner")
     unmanaged = rollout(3, disruption=DisruptionPolicy(budget=BudgetMode.NONE))
 
     assert plan(unmanaged, ours).delete

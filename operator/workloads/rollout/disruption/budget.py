@@ -21,6 +21,7 @@ from workloads.rollout.resources import Rollout
 BLOCKED_SECONDS: Final = 10.0
 """How long a drain may wait before that is worth telling; a successor needs a few seconds."""
 _LONGEST_WAIT_SECONDS: Final = 600.0
+_MAX_STEM_CHARS: Final = 253 - len("-rollout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,17 @@ def sort_budgets(rollout: Json, labels: Mapping[str, str], budgets: Iterable[Jso
         if controller_uid_of(budget) == uid_of(rollout):
             own = budget
             continue
-        if budget["metadata"]["name"] == rollout["metadata"]["name"]:
+        if budget["metadata"]["name"] == budget_name(rollout):
             has_namesake = True
         if _selects(budget, labels):
             others.append(budget)
     return Budgets(own, tuple(others), has_namesake)
+
+
+def budget_name(rollout: Json) -> str:
+    """Name our budget; not as the Rollout: that is how people name their own."""
+    name: str = rollout["metadata"]["name"]
+    return f"{name[:_MAX_STEM_CHARS].rstrip('-.')}-rollout"
 
 
 def min_available(rollout: Rollout) -> int:
@@ -108,7 +115,7 @@ def _body(raw: Json, spec: Json) -> Json:
         "apiVersion": POD_DISRUPTION_BUDGETS.api_version,
         "kind": POD_DISRUPTION_BUDGETS.kind,
         "metadata": {
-            "name": raw["metadata"]["name"],
+            "name": budget_name(raw),
             "namespace": raw["metadata"]["namespace"],
             "ownerReferences": [owner_reference_to(raw, names.ROLLOUTS)],
         },
