@@ -14,7 +14,7 @@ from tests.bench.contenders import BUILTIN_DEFAULT, OURS_DEFAULT
 from tests.bench.duel import Stages, duel, judge, publish, scaled
 from tests.bench.stages import Run
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
 PODS_WANTED = int(os.environ.get("LEVELSET_BENCH_PODS", str(scaled(1000))))
 

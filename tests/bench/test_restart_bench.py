@@ -19,7 +19,7 @@ from tests.bench.duel import scaled
 from tests.bench.results import median, record
 from tests.bench.timeline import Timeline, following
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
 PODSETS = 20
 PODS_EACH = scaled(500)

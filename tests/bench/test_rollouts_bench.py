@@ -14,7 +14,7 @@ from tests.bench.contenders import template
 from tests.bench.duel import Stages, duel, judge, publish, scaled
 from tests.bench.stages import Run
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
 ROLLOUTS = scaled(100)
 PODS_EACH = 10

@@ -14,7 +14,7 @@ from tests.chaos.kills import kill_at_random
 from tests.chaos.scene import busy, scene, seed, users
 from tests.chaos.tally import Tally
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1200)]
 
 KILLS = int(os.environ.get("LEVELSET_CHAOS_KILLS", "200"))
 

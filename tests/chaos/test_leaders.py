@@ -17,7 +17,7 @@ from tests.chaos.audit import writes
 from tests.chaos.scene import Scene, busy, scene, seed, users
 from tests.chaos.tally import Tally
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
 HAND_OVERS = int(os.environ.get("LEVELSET_CHAOS_HAND_OVERS", "20"))
 FREEZES = int(os.environ.get("LEVELSET_CHAOS_FREEZES", "8"))

@@ -15,7 +15,7 @@ from tests.chaos import outage
 from tests.chaos.scene import busy, scene, seed, users
 from tests.chaos.tally import Tally
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
 SECONDS = float(os.environ.get("LEVELSET_CHAOS_OUTAGE_SECONDS", "60"))
 _Outage: TypeAlias = Callable[[ControlPlane, ApiClient], AbstractAsyncContextManager[None]]

@@ -12,7 +12,7 @@ from tests.chaos.storm import Storm
 from tests.chaos.tally import Tally
 from tests.faults.proxy import FaultProxy
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
 SECONDS = float(os.environ.get("LEVELSET_CHAOS_STORM_SECONDS", "90"))
 
