@@ -20,7 +20,8 @@ from workloads.rollout.disruption.budget import (
     plan_budget,
     sort_budgets,
 )
-from workloads.rollout.disruption.patience import Patience
+from workloads.rollout.disruption.keeper import outlook_of
+from workloads.rollout.disruption.patience import Patience, Wait
 from workloads.rollout.fleet import Fleet, size_annotations
 from workloads.rollout.plan.disruption import protect
 from workloads.rollout.policies import BudgetMode, DisruptionMode, DisruptionPolicy
@@ -225,6 +226,25 @@ def test_every_pod_that_gets_away_starts_the_wait_anew() -> None:
     assert moved is not None
     assert moved.seconds(NOW + timedelta(seconds=60)) == 0
     assert patience.look(KEY, 0, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("waited", "is_told", "look_again_after"),
+    [(0, False, 11), (10, True, 591), (600, True, None)],
+)
+def test_a_drain_that_waits_says_for_which_budget(
+    *, waited: int, is_told: bool, look_again_after: float | None
+) -> None:
+    budgets = sort_budgets(RAW, {"app": "web"}, [budget("theirs", disruptionsAllowed=0)])
+
+    found = outlook_of(budgets, Wait(2, NOW), 600.0, NOW + timedelta(seconds=waited))
+
+    assert found.look_again_after == look_again_after
+    assert (found.blocked_by is not None) == is_told
+    if found.blocked_by is not None:
+        assert found.blocked_by.reason == "PodDisruptionBudget"
+        assert "theirs" in found.blocked_by.message
+        assert (found.blocked_by.count, found.blocked_by.since) == (2, NOW)
 
 
 # ---- a model: nodes are cordoned and drained at random while the controllers lag behind ----

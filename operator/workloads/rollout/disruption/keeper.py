@@ -81,7 +81,7 @@ class BudgetKeeper:
         await self._apply(raw, budgets, plan)
         if wait is None:
             return Outlook()
-        return _outlook(budgets, wait, patience, now)
+        return outlook_of(budgets, wait, patience, now)
 
     def _present(self, raw: Json, rollout: Rollout) -> Budgets:
         labels = (rollout.template.get("metadata") or {}).get("labels") or {}
@@ -129,7 +129,8 @@ def by_namespace(obj: Json) -> Iterator[Hashable]:
     yield obj["metadata"].get("namespace", "")
 
 
-def _outlook(budgets: Budgets, wait: Wait, patience: float, now: datetime) -> Outlook:
+def outlook_of(budgets: Budgets, wait: Wait, patience: float, now: datetime) -> Outlook:
+    """Say which budget pods wait for once they have waited for long, and when to look again."""
     waited = wait.seconds(now)
     later = [moment - waited for moment in (BLOCKED_SECONDS, patience) if moment > waited]
     # Whole seconds in statuses: one more, so that the look does not come too early.
