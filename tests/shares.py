@@ -1,8 +1,8 @@
-"""Shares the tests out among the processes of one run: whole files, and all node tests to one.
+"""Shares the tests out among the processes of one run: whole files, and some folders to one process.
 
 Registered as a plugin by tests/conftest.py. Node tests look at what the machine has before and
-after a cluster, so no two of them may run at once; what a file starts once, it starts in one
-process.
+after a cluster, so no two of them may run at once; the supply chain's tests begin with a private
+Sigstore that takes 20 s to make. What a file starts once, it starts in one process.
 """
 
 from typing import TYPE_CHECKING
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from xdist.remote import Producer  # type: ignore[import-untyped] # has no py.typed
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] # the same
 
-_NODE = "tests/node/"
+_TOGETHER = ("tests/node/", "tests/contract/supply_chain/")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest share first, so that the run does not end with waiting for it."""
-    items.sort(key=lambda item: not item.nodeid.startswith(_NODE))
+    """Put the longest shares first, so that the run does not end with waiting for one."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_TOGETHER))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -33,6 +33,7 @@ def pytest_xdist_make_scheduler(
 
     class Shares(LoadScopeScheduling):  # type: ignore[misc] # an untyped base
         def _split_scope(self, nodeid: str) -> str:
-            return _NODE if nodeid.startswith(_NODE) else nodeid.partition("::")[0]
+            folder = next((each for each in _TOGETHER if nodeid.startswith(each)), None)
+            return folder or nodeid.partition("::")[0]
 
     return Shares(config, log)

@@ -36,7 +36,7 @@ async def test_a_pause_step_waits_until_it_is_resumed(live: World, levelset: Cli
 
 async def test_a_held_revision_is_a_failure_with_ways_out(live: World, levelset: Cli) -> None:
     live.broken_images.add("web:2")
-    await live.rollout(1, progressDeadlineSeconds=2)
+    await live.rollout(1, progressDeadlineSeconds=4)
     await live.is_complete()
     await live.set_image("web:2")
 
@@ -65,7 +65,7 @@ async def test_undo_of_a_held_revision_puts_the_spec_where_the_pods_are(
     live: World, levelset: Cli
 ) -> None:
     live.broken_images.add("web:2")
-    await live.rollout(1, progressDeadlineSeconds=2)
+    await live.rollout(1, progressDeadlineSeconds=4)
     await live.is_complete()
     await live.set_image("web:2")
 

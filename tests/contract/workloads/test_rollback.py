@@ -70,7 +70,7 @@ async def test_a_revision_past_its_deadline_makes_way_and_the_spec_stays(live: W
     live.broken_images.add("web:2")
     await live.rollout(
         4,
-        progressDeadlineSeconds=2,
+        progressDeadlineSeconds=4,
         strategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}},
     )
     await live.is_complete()
@@ -99,7 +99,7 @@ async def test_a_revision_past_its_deadline_makes_way_and_the_spec_stays(live: W
 
 async def test_a_new_template_releases_what_is_held(live: World) -> None:
     live.broken_images.add("web:2")
-    await live.rollout(2, progressDeadlineSeconds=2)
+    await live.rollout(2, progressDeadlineSeconds=4)
     await live.is_complete()
     await live.set_image("web:2")
     await is_held(live, "ProgressDeadlineExceeded")
@@ -116,7 +116,7 @@ async def test_a_new_template_releases_what_is_held(live: World) -> None:
 
 async def test_a_retry_releases_what_is_held_once(live: World) -> None:
     live.broken_images.add("web:2")
-    await live.rollout(2, progressDeadlineSeconds=2)
+    await live.rollout(2, progressDeadlineSeconds=4)
     await live.is_complete()
     await live.set_image("web:2")
     await is_held(live, "ProgressDeadlineExceeded")
@@ -179,7 +179,7 @@ async def test_without_a_good_revision_a_failure_is_only_reported(controlled: Wo
 
 async def test_a_held_rollout_scales(live: World) -> None:
     live.broken_images.add("web:2")
-    await live.rollout(2, progressDeadlineSeconds=2)
+    await live.rollout(2, progressDeadlineSeconds=4)
     await live.is_complete()
     await live.set_image("web:2")
     await is_held(live, "ProgressDeadlineExceeded")
@@ -196,7 +196,7 @@ async def test_another_controller_goes_on_with_what_is_held(world: World) -> Non
     kubelet = asyncio.create_task(world.run_kubelet())
     world.broken_images.add("web:2")
     async with running_controllers(world.api, world.namespace):
-        await world.rollout(2, progressDeadlineSeconds=2)
+        await world.rollout(2, progressDeadlineSeconds=4)
         await world.is_complete()
         await world.set_image("web:2")
         await is_held(world, "ProgressDeadlineExceeded")
@@ -214,7 +214,7 @@ async def test_another_controller_goes_on_with_what_is_held(world: World) -> Non
 
 
 async def test_the_good_revision_outlives_its_history(live: World) -> None:
-    await live.rollout(1, progressDeadlineSeconds=2, revisionHistoryLimit=0)
+    await live.rollout(1, progressDeadlineSeconds=4, revisionHistoryLimit=0)
     await live.is_complete()
     live.broken_images.update({"web:2", "web:3"})
     for version in (2, 3):

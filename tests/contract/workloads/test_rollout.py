@@ -280,7 +280,7 @@ async def test_a_rollout_that_does_not_progress_is_reported_and_can_still_end_we
 ) -> None:
     kubelet = asyncio.create_task(controlled.run_kubelet())
     controlled.broken_images.add("web:2")
-    await controlled.rollout(2, progressDeadlineSeconds=2, rollback={"mode": "Manual"})
+    await controlled.rollout(2, progressDeadlineSeconds=4, rollback={"mode": "Manual"})
     await controlled.is_complete()
 
     await controlled.set_image("web:2")
@@ -305,7 +305,7 @@ async def test_going_back_to_a_revision_that_cannot_start_is_reported_too(
     controlled: World,
 ) -> None:
     kubelet = asyncio.create_task(controlled.run_kubelet())
-    await controlled.rollout(2, progressDeadlineSeconds=2)
+    await controlled.rollout(2, progressDeadlineSeconds=4)
     await controlled.is_complete()
     await controlled.set_image("web:2")
     await controlled.is_complete(revision=2)

@@ -98,7 +98,7 @@ async def test_a_revision_goes_from_step_to_step(live: World) -> None:
 
 async def test_the_deadline_does_not_pass_while_a_step_waits(live: World) -> None:
     await live.rollout(
-        2, progressDeadlineSeconds=1, steps=[{"replicas": 1}, {"pause": {"seconds": 3}}]
+        2, progressDeadlineSeconds=4, steps=[{"replicas": 1}, {"pause": {"seconds": 6}}]
     )
     await live.is_complete()
 
