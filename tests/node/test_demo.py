@@ -30,9 +30,11 @@ class Theatre:
     running: list["subprocess.Popen[bytes]"] = field(default_factory=list)
 
     def start(self, *flags: str) -> "subprocess.Popen[bytes]":
+        # Whoever runs the tests in the background has SIGINT ignored, and children inherit that.
+        python = ["env", "--default-signal=INT", sys.executable]
         with self.output.open("wb") as out:
             demo = subprocess.Popen(
-                [sys.executable, "-m", "levelset", "demo", "--no-apt", *flags],
+                [*python, "-m", "levelset", "demo", "--no-apt", *flags],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "XDG_STATE_HOME": str(self.state)},
