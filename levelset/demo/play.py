@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ async def _guarded(options: Options, narrator: Narrator) -> None:
         cluster = await _watched(stage, _play(options, narrator, stage))
     except BaseException as error:
         _explain(narrator, stage, error)
-        if not options.keep:
+        if not options.keep or _is_interruption(error):
             await _tear_down(narrator, stage)
         raise
     if options.keep:
@@ -179,15 +180,21 @@ async def _tear_down(narrator: Narrator, stage: Stage) -> None:
 
 def _explain(narrator: Narrator, stage: Stage, error: BaseException) -> None:
     """Say what a person needs after a failure, before everything goes."""
-    if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+    if _is_interruption(error):
         narrator.console.print("\n[bold]Interrupted[/bold]; everything goes.")
         return
     for program in stage.failed_programs():
         said = f"{program.name} has ended; {program.log} ends with:\n{_tail(program.log)}"
         narrator.console.print(f"[red]{escape(said)}[/red]", highlight=False)
-    if isinstance(error, DemoFailedError) and not stage.keep:
+    if stage.keep:
+        narrator.console.print("Left up as it is; `levelset demo --down` ends it.")
+    elif isinstance(error, DemoFailedError):
         hint = "`levelset demo --keep` leaves everything up, to look at it"
         narrator.console.print(f"[dim]logs: {stage.directory}/logs; {hint}[/dim]")
+
+
+def _is_interruption(error: BaseException) -> bool:
+    return isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
 
 
 def _tail(log: Path, lines: int = 5) -> str:
@@ -199,7 +206,7 @@ def _tail(log: Path, lines: int = 5) -> str:
 
 def _print_next_commands(narrator: Narrator, stage: Stage, cluster: Cluster) -> None:
     commands = (
-        f"export PATH={tools.find('kubectl').parent}:$PATH",
+        f"export PATH={Path(sys.executable).parent}:{tools.find('kubectl').parent}:$PATH",
         f"export KUBECONFIG={cluster.kubeconfig}",
         "kubectl get rollouts,podsets,pods -n staging",
         "levelset app get web -n staging",

@@ -92,9 +92,12 @@ def test_the_demo_passes_and_leaves_the_machine_as_it_was(theatre: Theatre) -> N
     assert Machine.look() == before
 
 
-def test_an_interrupted_demo_leaves_the_machine_as_it_was(theatre: Theatre) -> None:
+@pytest.mark.parametrize("flags", [(), ("--keep",)])
+def test_an_interrupted_demo_leaves_the_machine_as_it_was(
+    theatre: Theatre, flags: tuple[str, ...]
+) -> None:
     before = Machine.look()
-    demo = theatre.start()
+    demo = theatre.start(*flags)
     theatre.wait_until(lambda said: "exporters ready" in said)
 
     demo.send_signal(signal.SIGINT)
