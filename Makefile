@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # pytest keeps the tests that it has rewritten there: 4 s of each run.
 unexport PYTHONDONTWRITEBYTECODE
-# One process for the node tests, which begin first, and two for all others: see tests/shares.py.
-SHARED := -n 3 --dist loadfile --no-loadscope-reorder
+# One process for the node tests, one for all others (tests/shares.py): on two cores a third makes
+# waits so long that some run out.
+SHARED := -n 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test check unit format bench chaos lock clean

@@ -1,5 +1,6 @@
 """The push webhook: only what is signed is heard, and it only wakes what is there."""
 
+import asyncio
 import hashlib
 import hmac
 import io
@@ -42,7 +43,7 @@ async def test_a_push_with_a_wrong_signature_is_refused_and_changes_nothing(
     await scene.application()
     await scene.until_synced(first)
     git_server.set_webhook(f"http://127.0.0.1:{agent.receiver.port}/push", secret="another secret")
-    requests = _requests(agent)
+    requests = await _requests_at_rest(agent)
 
     await repository.push({"a.yaml": config_map("a", v="2")})
 
@@ -92,6 +93,16 @@ async def test_a_body_that_is_too_large_is_refused_unread(agent: Agent) -> None:
     body = b"x" * (1024 * 1024 + 1)
 
     assert await _post(agent, body, _github(body)) == 413
+
+
+async def _requests_at_rest(agent: Agent) -> float:
+    """Wait until no look at the repository follows from what was done before."""
+    async with asyncio.timeout(20):
+        while True:
+            before = _requests(agent)
+            await asyncio.sleep(1)
+            if _requests(agent) == before:
+                return before
 
 
 def _requests(agent: Agent) -> float:

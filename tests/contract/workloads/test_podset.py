@@ -92,8 +92,10 @@ async def test_a_pod_that_has_ended_is_replaced_and_left_to_be_looked_at(
 ) -> None:
     await controlled.podset(2)
     pods = await controlled.has_pods(2)
+    # One that was made a second later than the failed one would be waited for.
+    newest = max(pods, key=lambda pod: pod["metadata"]["creationTimestamp"])
 
-    await controlled.set_phase(pods[0], phase)
+    await controlled.set_phase(newest, phase)
 
     await controlled.has_pods(3)
     await controlled.has_status(PODSETS, replicas=2)
