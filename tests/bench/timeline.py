@@ -4,7 +4,6 @@ A bench says which object may have how many pods; what went over or under that a
 remembered. Times are those of the watcher, in seconds since the stage began.
 """
 
-import asyncio
 import statistics
 import time
 from collections.abc import AsyncIterator
@@ -12,7 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from kube_runtime.api import ApiClient
-from kube_runtime.resource import PODS, Json, is_deleting, labels_of, uid_of
+from kube_runtime.resource import Json, is_deleting, labels_of, uid_of
+from tests.pod_watch import following_pods
 
 _PERCENTILES = ((0.5, "p50"), (0.99, "p99"))
 
@@ -123,26 +123,8 @@ class Timeline:
 async def following(api: ApiClient, namespace: str) -> AsyncIterator[Timeline]:
     """Follow until the end of the block; a watch that fails fails the block."""
     timeline = Timeline(start=time.monotonic())
-    start = await api.list(PODS, namespace=namespace)
-    for pod in start.items:
-        timeline.note("LISTED", pod)
-
-    async def follow() -> None:
-        version = start.resource_version
-        while True:
-            async for event in api.watch(PODS, namespace=namespace, resource_version=version):
-                version = event.object["metadata"]["resourceVersion"]
-                if event.type != "BOOKMARK":
-                    timeline.note(event.type, event.object)
-
-    task = asyncio.create_task(follow())
-    try:
+    async with following_pods(api, namespace, timeline.note):
         yield timeline
-        if task.done():
-            task.result()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def _percentile(times: list[float], share: float) -> float:

@@ -1,12 +1,12 @@
 """Counts a namespace's active pods by a watch of its own, and remembers the most there ever were."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from kube_runtime.api import ApiClient
-from kube_runtime.resource import PODS, Json, is_deleting
+from kube_runtime.resource import Json, is_deleting
+from tests.pod_watch import following_pods
 
 _ENDED = ("Succeeded", "Failed")
 
@@ -35,23 +35,5 @@ class Census:
 async def census(api: ApiClient, namespace: str) -> AsyncIterator[Census]:
     """Count from now on; a watch that fails fails the block."""
     counted = Census()
-    start = await api.list(PODS, namespace=namespace)
-    for pod in start.items:
-        counted.note("LISTED", pod)
-
-    async def follow() -> None:
-        version = start.resource_version
-        while True:
-            async for event in api.watch(PODS, namespace=namespace, resource_version=version):
-                version = event.object["metadata"]["resourceVersion"]
-                if event.type != "BOOKMARK":
-                    counted.note(event.type, event.object)
-
-    task = asyncio.create_task(follow())
-    try:
+    async with following_pods(api, namespace, counted.note):
         yield counted
-        if task.done():
-            task.result()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from kube_runtime.api import ApiClient
 from tests.contract.workloads.world import World, running_controllers
+from tests.faults.proxy import FaultProxy
 
 
 @pytest.fixture
@@ -29,3 +31,10 @@ async def live(controlled: World) -> AsyncIterator[World]:
     yield controlled
     kubelet.cancel()
     await asyncio.gather(kubelet, return_exceptions=True)
+
+
+@pytest.fixture
+async def proxy(kubeconfig: Path, tmp_path: Path) -> AsyncIterator[FaultProxy]:
+    """The shared control plane, ready to misbehave."""
+    async with FaultProxy.start(kubeconfig, tmp_path) as running:
+        yield running

@@ -1,7 +1,6 @@
 """Broken networks and busy servers: never a pod too many, and level in the end."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -24,12 +23,6 @@ OWNER_READS = requests(method="GET", part="/podsets/web")
 
 def is_pod_watch(seen: Seen) -> bool:
     return seen.is_watch and seen.path.endswith("/pods")
-
-
-@pytest.fixture
-async def proxy(kubeconfig: Path, tmp_path: Path) -> AsyncIterator[FaultProxy]:
-    async with FaultProxy.start(kubeconfig, tmp_path) as running:
-        yield running
 
 
 @pytest.fixture

@@ -325,10 +325,10 @@ class ConfigKeeper:
         sight = resolution.sight
         if sight is None:
             return None
-        kinds: list[SourceKind] = [
-            each.source.kind for each in references if each.source not in sight.versions
-        ]
-        for kind in kinds:
+        kind: SourceKind | None = next(
+            (each.source.kind for each in references if each.source not in sight.versions), None
+        )
+        if kind is not None:
             return Standing.unreadable(kind, self._watch.problem(kind))
         return standing_of(resolution.record, missing(references, resolution.record, sight))
 

@@ -81,13 +81,6 @@ async def full_world(full_plane: ControlPlane, full_namespace: str) -> AsyncIter
 
 
 @pytest.fixture
-async def proxy(kubeconfig: Path, tmp_path: Path) -> AsyncIterator[FaultProxy]:
-    """The shared control plane, ready to misbehave."""
-    async with FaultProxy.start(kubeconfig, tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 async def disturbed(world: World, proxy: FaultProxy) -> AsyncIterator[World]:
     """Controllers whose requests go through the proxy; the test's own do not."""
     client = await ApiClient.connect(
